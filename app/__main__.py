@@ -100,7 +100,7 @@ def _quit_on_interrupt(application: QApplication) -> None:
 def _tell_of_mistake(
     window: "MainWindow", kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """What no panel expected, for example a full disk: the window goes on, and a person learns of it."""
+    """Report an unexpected exception, for example a full disk: the window continues."""
     traceback.print_exception(kind, error, trace)
     window.show_message(
         "error", i18n.tr("Something went wrong: {error}. See the terminal for details.", error=error or kind.__name__)
@@ -108,12 +108,12 @@ def _tell_of_mistake(
 
 
 def seconds_since_process_start() -> float:
-    """How long this process exists, to a hundredth of a second."""
+    """The age of this process, to a hundredth of a second."""
     if sys.platform == "linux":
         # psutil's creation time hangs on the boot time, which the kernel tells in whole seconds.
         ticks = int(Path("/proc/self/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    import psutil  # only where the line above cannot be had
+    import psutil  # only if the line above does not work
 
     return time.time() - psutil.Process().create_time()
 

@@ -1,4 +1,4 @@
-"""The main window: it places the pages and connects their signals, nothing else."""
+"""The main window: it only places the pages and connects their signals."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CONNECTIONS = (
 
 
 class MainWindow(QMainWindow):
-    """Shows the frame at once; `open_services` brings it to life after the first paint."""
+    """Shows the frame at once; `open_services` starts the rest after the first paint."""
 
     first_painted = Signal()
 
@@ -146,11 +146,11 @@ class MainWindow(QMainWindow):
 
     @property
     def is_warming(self) -> bool:
-        """Whether it still loads what other pages need."""
+        """Whether it is still loading what other pages need."""
         return self._warming is not None and self._warming.is_active
 
     def open_services(self) -> None:
-        """Start the services and show the page that was asked for; called once, after the first paint."""
+        """Start the services and show the requested page; called once, after the first paint."""
         # Services bring msgspec and more: the frame is on the screen before they are imported.
         from app.core.runs.finished_runs import FinishedRuns
         from app.services.context import AppContext
@@ -176,7 +176,7 @@ class MainWindow(QMainWindow):
             )
 
     def show_page(self, name: str) -> QWidget | None:
-        """Show a page, imported and built if this is its first time; before `open_services` only remember it."""
+        """Show a page, importing and building it the first time; before `open_services` only remember it."""
         if self.context is None:
             self._waiting_page = name
             return None
@@ -190,7 +190,7 @@ class MainWindow(QMainWindow):
         return panel
 
     def panel(self, name: str) -> QWidget | None:
-        """A page that was already built."""
+        """A page that is already built."""
         return self._panels.get(name)
 
     def _build(self, name: str) -> QWidget:
@@ -241,7 +241,7 @@ class MainWindow(QMainWindow):
             notify(tr("Burnish"), text, is_error)
 
     def _see_endings(self) -> None:
-        """What is in view of an active window is seen; the rest stands in the title and beside Runs."""
+        """Mark runs visible in the active window as seen; show the others in the title and beside Runs."""
         if self._endings is None:
             return
         if self.isActiveWindow():
@@ -262,7 +262,7 @@ class MainWindow(QMainWindow):
             self.show_run(str(self._endings.unseen[-1].path))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Whoever comes back sees what is in view."""
+        """When the window becomes active, mark what is visible as seen."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange:
             self._see_endings()
@@ -320,7 +320,7 @@ class MainWindow(QMainWindow):
             panel.show_step(path, step)  # type: ignore[attr-defined]
 
     def show_tour(self) -> None:
-        """Show the few cards that a person sees when the window is opened for the first time."""
+        """Show the short tour that appears when the window is opened for the first time."""
         from app.widgets.tour import TOUR, Tour, TourStep  # once in a window's life
 
         self.preferences.set("tour_seen", True)
@@ -347,19 +347,19 @@ class MainWindow(QMainWindow):
     # The window itself
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Tells of the first paint, after which the rest may be loaded."""
+        """Report the first paint, after which the rest may be loaded."""
         super().paintEvent(event)
         if not self._painted:
             self._painted = True
             QTimer.singleShot(0, self.first_painted.emit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A narrow window leaves more of its width to the page."""
+        """In a narrow window, give the page a larger share of the width."""
         super().resizeEvent(event)
         self.sidebar.set_narrow(event.size().width() < NARROW)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Runs go on; only what belongs to the window ends, and of that a download is asked about, as is a run that starts."""
+        """Runs continue; only the window's own work ends. Asks first if a download is running or a run is starting."""
         parts = [*self._panels.values(), *([self.context.jobs] if self.context else [])]
         if not may_close(self, parts):
             event.ignore()

@@ -59,10 +59,10 @@ DEBUG = "BURNISH_DEBUG"
 
 
 class Parser(ArgumentParser):
-    """Says in one sentence what is wrong with the arguments."""
+    """Reports an invalid argument in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Exit code 2, as for every other bad input."""
+        """Exit with code 2, as for any other bad input."""
         for own in (command.name for command in COMMANDS if not command.help):
             message = message.replace(f"'{own}', ", "").replace(f", '{own}'", "")
         sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -70,7 +70,7 @@ class Parser(ArgumentParser):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 if it did what it was asked, 1 if it failed, 2 if what it was given cannot be used."""
+    """Run one command. Exit code 0 on success, 1 on failure, 2 for unusable input."""
     with plain_streams():
         if problem := _unusable(sys.argv[1:] if arguments is None else arguments):
             sys.stderr.write(f"burnish: {problem}\n")
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _unusable(arguments: list[str]) -> str:
-    """Why an argument cannot be used whatever it is for; empty where all can be."""
+    """Why an argument cannot be used by any command; empty if all are fine."""
     for argument in arguments:
         try:
             argument.encode()
@@ -94,13 +94,13 @@ def _execute(chosen: Namespace) -> int:
     try:
         with panics_as_errors():
             code = chosen.execute(chosen)
-        sys.stdout.flush()  # at the interpreter's end nobody could say that a disk is full
+        sys.stdout.flush()  # at interpreter exit a full disk could no longer be reported
         return code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return CTRL_C_EXIT_CODE
     except BrokenPipeError:
-        # Whoever read our output has seen enough; without this the interpreter complains once more at its end.
+        # The reader of our output has exited; without this the interpreter prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:
@@ -111,7 +111,7 @@ def _execute(chosen: Namespace) -> int:
 
 
 def _transformers_environment() -> dict[str, str]:
-    """What transformers is told before it is imported: to import agreed code from a private place, and none of a hub's."""
+    """Environment for transformers, set before its import: a private folder for approved code, no Hub kernels."""
     return {"HF_MODULES_CACHE": str(cache_folder() / "code" / "modules"), "USE_HUB_KERNELS": "NO"}
 
 
@@ -136,7 +136,7 @@ def _report_error(error: Exception, arguments: Namespace) -> int:
 
 
 def _shorten_names(sentence: str) -> str:
-    """Without the midst of a name of thousands of letters."""
+    """Cut the middle out of a very long message, such as one with a name of thousands of letters."""
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]}…{sentence[-LONGEST // 2 :]}"
 
 

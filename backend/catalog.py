@@ -22,9 +22,9 @@ LISTED = ("contract", "metrics", "tasks", "data/sources", "engines", "adapters")
 
 
 def catalog(devices: list[Device] | None = None) -> Catalog:
-    """The static catalog, with `devices` where they were asked for; imports no framework.
+    """The static catalog, with `devices` if requested; imports no framework.
 
-    Making it imports every task and source, which takes half a second; reading it again takes none.
+    Building it imports every task and source, which takes half a second; reading the cached one is instant.
     """
     versions = installed_versions(PACKAGES)
     kept = cache_folder() / f"catalog-{_key(versions)}.json"

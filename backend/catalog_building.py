@@ -25,7 +25,7 @@ from backend.metrics.metric import declared_metrics
 
 
 def build_catalog(versions: dict[str, str]) -> Catalog:
-    """The static catalog, made anew."""
+    """Build the static catalog from scratch."""
     return Catalog(
         tasks=[_task(name, task) for name, task in registry.all_of("task").items()],
         sources=[_source(name, source) for name, source in registry.all_of("source").items()],
@@ -48,7 +48,7 @@ def build_catalog(versions: dict[str, str]) -> Catalog:
 
 
 def presets() -> list[Preset]:
-    """The shipped presets; each file holds a title, a description and the fragment of a spec."""
+    """The shipped presets; each file holds a title, a description and a fragment of a spec."""
     folder = resource("presets")
     return [_preset(path.stem, spec_file.read(path)) for path in sorted(folder.glob("*.yaml"))]
 
@@ -58,7 +58,7 @@ _MODULES = {"orbax-checkpoint": "orbax.checkpoint"}
 
 
 def missing(engine: Any) -> str:
-    """What to install before this engine can be used; empty where it can."""
+    """What to install before this engine can be used; empty if it is ready."""
     absent = [name for name in engine.requires if not _is_installed(name)]
     return (
         message(
@@ -84,7 +84,7 @@ def _schema(settings: type[Section]) -> dict[str, Any]:
 
 
 def _add_choices(spec: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the names that are registered, where a field says of which `kind` it is one."""
+    """The schema with the registered names added to each field that declares a `kind`."""
     for section in spec["$defs"].values():
         for field in section.get("properties", {}).values():
             if "kind" in field:
@@ -93,7 +93,7 @@ def _add_choices(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _task_metrics() -> list[MetricEntry]:
-    """Each metric that tasks give once, with those that give it."""
+    """Each task metric once, with the tasks that report it."""
     tasks: dict[tuple[str, str, bool | None, Range], list[str]] = {}
     for name, task in registry.all_of("task").items():
         for one in declared_metrics(task.metrics):
@@ -131,7 +131,7 @@ def _source(name: str, source: Any) -> SourceEntry:
 
 
 def engine_entry(name: str, engine: Any) -> EngineEntry:
-    """What the catalog says of an engine, without importing its framework."""
+    """The catalog's entry for an engine, made without importing its framework."""
     return EngineEntry(
         name=name,
         title=engine.title,

@@ -1,4 +1,4 @@
-"""Finds the processes of a run by descent, session, marker and command line, and ends them (stdlib only)."""
+"""Finds the processes of a run by ancestry, session, marker and command line, and ends them (stdlib only)."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ Supervisors are left out: the one that looks holds the lock, so any other is jus
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """One living process as the system lists it; `session` is its process group where sessions are not told."""
+    """One living process as the system lists it; `session` is its process group if sessions are unknown."""
 
     pid: int
     parent: int
@@ -29,7 +29,7 @@ class ProcessInfo:
 
 
 def processes() -> list[ProcessInfo]:
-    """All living processes that this user may look at; zombies are left out."""
+    """All living processes visible to this user; zombies are left out."""
     if Path("/proc/self/stat").exists():
         found = (_from_proc(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit())
         return [process for process in found if process]
@@ -37,7 +37,7 @@ def processes() -> list[ProcessInfo]:
 
 
 def of_run(run: str, session: int = 0) -> set[int]:
-    """The processes that carry the run at this path: its descendants, however they have been re-parented."""
+    """The processes that run this run folder: its descendants, even if re-parented."""
     every = processes()
     found = {process.pid for process in every if process.run == run or _is_engine(process, run)}
     if session:
@@ -51,7 +51,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def end_all(find: Callable[[], set[int]], seconds: float = 10.0) -> int:
-    """Kill what `find` returns until it returns nothing; how many were killed. Gives up after `seconds`."""
+    """Kill what `find` returns until it returns nothing; returns how many were killed. Gives up after `seconds`."""
     killed: set[int] = set()
     deadline = time.monotonic() + seconds
     while (left := find()) and time.monotonic() < deadline:
@@ -64,7 +64,7 @@ def end_all(find: Callable[[], set[int]], seconds: float = 10.0) -> int:
 
 
 def kill(pid: int) -> None:
-    """End a process at once, on Windows with everything below it."""
+    """Kill a process, on Windows with all its children."""
     if os.name == "nt":
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
         return

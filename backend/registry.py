@@ -1,7 +1,7 @@
-"""Finds tasks, sources, engines, metrics, failures and other plugins by name; the only dynamic imports of the house.
+"""Finds tasks, sources, engines, metrics, failures and other plugins by name; the only dynamic imports here.
 
-Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded when first asked
-for; one that cannot be used is named in `problems` and left out.
+Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded on first
+use; a broken one is named in `problems` and left out.
 """
 
 import importlib
@@ -41,12 +41,12 @@ PLUGGED = {
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """All keys of a kind: the names of its modules, and of plugins whether they can be loaded or not."""
+    """All keys of a kind: the names of its modules and of its plugins, loadable or not."""
     return tuple(sorted({*_own_names(kind), *_plugins(kind)}))
 
 
 def find(kind: str, name: str, field: str) -> Any:
-    """What is known under that name. Raises InputError with the valid choices; `field` is the spec's key."""
+    """The member with that name. Raises InputError with the valid choices; `field` is the spec's key."""
     if name not in names(kind):
         raise InputError(
             "{field}: there is no {kind} {name}; choose one of {kind_2}",
@@ -66,7 +66,7 @@ def find(kind: str, name: str, field: str) -> Any:
 
 
 def all_of(kind: str) -> dict[str, Any]:
-    """Every member of a kind by name, imported; plugins that cannot be used are left out."""
+    """Every member of a kind by name, imported; broken plugins are left out."""
     usable = [name for name in names(kind) if name not in _plugins(kind) or not _load(kind, name)[1]]
     return {name: find(kind, name, kind) for name in usable}
 
@@ -90,7 +90,7 @@ def problems() -> list[str]:
 
 
 def installed_plugins() -> list[tuple[Any, ...]]:
-    """Name, version and files of every installed plugin, without loading it: what a cache must know of them."""
+    """Name, version and files of every installed plugin, without loading it, for use in a cache key."""
     return [
         (kind, one.name, one.value, _version(one), *_files(one)) for kind in PLUGGED for one in _find_entry_points(kind)
     ]

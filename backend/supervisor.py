@@ -1,6 +1,6 @@
-"""Runs one attempt: waits its turn, starts the engine, passes on stop requests, ends its tree, records how it ended.
+"""Runs one attempt: waits its turn, starts the engine, forwards stop requests, ends its processes, records the outcome.
 
-`python -m backend.supervisor RUN [--queue]`, in a session of its own. It imports nothing but the standard library and
+`python -m backend.supervisor RUN [--queue]`, in its own session. It imports nothing but the standard library and
 the run folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
@@ -38,13 +38,13 @@ LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class GracePeriods:
-    """Seconds in which the engine must answer the request to end before its tree is killed."""
+    """Seconds that the engine has to obey a request to end before its process tree is killed."""
 
     polite: float = 60.0
 
 
 def main() -> int:
-    """Carry the run named on the command line."""
+    """Supervise the run named on the command line."""
     run, options = sys.argv[1:2], sys.argv[2:]
     if not run or options not in ([], [QUEUE]):
         return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE}]")
@@ -55,9 +55,9 @@ def main() -> int:
 def supervise(
     folder: RunFolder, command: Sequence[str], patience: GracePeriods = GracePeriods(), *, queue: bool = False
 ) -> int:
-    """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started.
+    """Run `command` as the run's next attempt; 0 on success, 1 on failure, 2 if the run cannot be started.
 
-    With `queue` it begins when the runs of the same folder that are going on or have waited longer are over.
+    With `queue` it starts when earlier runs of the same folder are over.
     """
     if not folder.exists():
         return _refuse(
@@ -105,7 +105,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     _sweep_leftovers(folder)
     try:
         folder.clear_requests()
-    except OSError as error:  # the attempt would obey at its first look what was asked of another one
+    except OSError as error:  # the attempt would obey requests meant for an earlier one
         return _refuse(
             message(
                 "{filename} cannot be deleted ({strerror}); delete it, then start the run again",
@@ -127,7 +127,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     began = time.time()
     try:
         engine = _start(folder, command)
-    except OSError as error:  # Python itself may be gone by now, where a program was updated while the run waited
+    except OSError as error:  # Python itself may be gone by now, if a program was updated while the run waited
         _print_error(str(error))
         why = message("the run could not be started: {error}", error=error)
         return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
@@ -146,7 +146,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
-    """Until the run may begin, or until it is asked to end: what it was asked."""
+    """Wait until the run may start, or is asked to end: returns that request."""
     before: RunFolder | None = None
     while folder.queued.exists():
         request = stopping.request or folder.open_request() or ""
@@ -163,7 +163,7 @@ def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
 
 
 def _leave_queue(folder: RunFolder, record: ProcessRecord, request: str) -> int:
-    """The attempt is over before it had an engine; one that was interrupted waits again when it is resumed."""
+    """End the attempt before it had an engine; an interrupted one is queued again when resumed."""
     if not request:
         return 1  # its folder is gone
     with suppress(OSError):  # the next attempt says what it cannot delete
@@ -187,10 +187,10 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
 
 
 class _Shutdown:
-    """Ends the run when the supervisor itself is told to end: first it asks the engine, then it kills the engine's tree.
+    """Ends the run when the supervisor itself is told to end: it asks the engine, then kills its process tree.
 
-    SIGTERM and SIGUSR1 interrupt the run, SIGINT stops it. What kills is a second SIGTERM or SIGINT, or an engine that has not
-    answered in time; one that has is given the time that its checkpoint takes. SIGUSR1 is a warning and never kills.
+    SIGTERM and SIGUSR1 interrupt the run, SIGINT stops it. It kills on a second SIGTERM or SIGINT, or if the engine is
+    too slow to answer; one that answers gets the time that its checkpoint takes. SIGUSR1 is a warning and never kills.
     """
 
     def __init__(self, folder: RunFolder, patience: GracePeriods) -> None:
@@ -205,7 +205,7 @@ class _Shutdown:
             signal.signal(signal.SIGALRM, lambda *_: self._lose_patience())
 
     def disarm(self) -> None:
-        """The engine has ended; nothing is to be escalated any more."""
+        """The engine has ended; stop escalating."""
         self._wake_in(0)
 
     def message(self, returncode: int) -> str:
@@ -234,7 +234,7 @@ class _Shutdown:
         )
 
     def state(self, returncode: int) -> str:
-        """`interrupted` if the engine was told to end before it had begun to listen, else nothing."""
+        """`interrupted` if the engine was told to end before it was listening, else empty."""
         is_early = returncode < 0 and signal.Signals(-returncode).name in INTERRUPTIONS
         return ENDS["interrupt"] if is_early and not self._is_killed else ""
 
@@ -252,7 +252,7 @@ class _Shutdown:
     def _request_stop(self) -> bool:
         try:
             self._folder.main_folder().request(self.request)
-        except OSError:  # without a folder nobody can be asked
+        except OSError:  # without a folder there are no requests
             return False
         return True
 
@@ -298,7 +298,7 @@ def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]
 
 
 def _wait(engine: subprocess.Popen[bytes]) -> int:
-    """Block until the engine has ended, burying adopted orphans meanwhile."""
+    """Block until the engine has ended, reaping adopted orphans meanwhile."""
     if os.name == "nt":
         return engine.wait()
     while True:
@@ -313,7 +313,7 @@ def _tree(folder: RunFolder, session: int) -> set[int]:
 
 
 def _sweep_leftovers(folder: RunFolder) -> None:
-    """A killed supervisor may have left workers behind; they would write into the files of the new attempt."""
+    """Kill workers left by a killed supervisor; they would write to the files of the new attempt."""
     process_tree.end_all(lambda: process_tree.of_run(str(folder.path)))
 
 
@@ -327,7 +327,7 @@ def _describe_holder(folder: RunFolder) -> str:
 
 
 def _speak_to_log(folder: RunFolder) -> None:
-    """From here on the supervisor's own words go to the log; whoever started it sees its pipe end and knows."""
+    """From here on the supervisor's output goes to the log; the closed pipe signals the parent."""
     log = _open_log(folder)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,7 +1,7 @@
 """Actions by name: one list from which shortcuts, the command palette and the shortcut sheet are made.
 
-A page offers its own by one method, `offered_actions() -> Sequence[Action]`. It is asked once after the page is built, for the
-shortcuts, and again whenever the palette opens: what comes and goes may be in the list, but not with a shortcut.
+A page offers its own through `offered_actions() -> Sequence[Action]`. It is called once after the page is built, for
+shortcuts, and again whenever the palette opens: temporary actions may be in the list, but without a shortcut.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True)
 class Action:
-    """Something to be done: `title` begins with a verb, unless it is the name of a thing to be shown."""
+    """Something that the user can do: `title` starts with a verb, unless it names a thing to show."""
 
     title: str
     do: Callable[[], object]
@@ -32,21 +32,21 @@ class Action:
     """Other words that find it."""
 
     def shortcuts(self) -> list[str]:
-        """Each way to press it."""
+        """All of its shortcuts."""
         return [keys for keys in self.shortcut.split("; ") if keys]
 
 
 @runtime_checkable
 class OffersActions(Protocol):
-    """A page with actions of its own. Its shortcuts are heard while it is in view."""
+    """A page with its own actions. Its shortcuts work while it is visible."""
 
     def offered_actions(self) -> Sequence[Action]:
-        """What can be done on this page."""
+        """The actions available on this page."""
         ...
 
 
 def page_actions(pages: Iterable[tuple[str, str, str]], show: Callable[[str], object]) -> list[Action]:
-    """One action a page; `pages` are (title, icon, name), in the order of their shortcuts."""
+    """One action per page; `pages` are (title, icon, name), in shortcut order."""
     return [
         Action(tr("Show {title}", title=title), lambda name=name: show(name), f"Ctrl+{number}", icon, kind=tr("Page"))
         for number, (title, icon, name) in enumerate(pages, start=1)

@@ -1,7 +1,7 @@
 """Translates the backend's messages into the language of the window, by their templates and values.
 
-Answers and events carry the table that says how their messages were made (`backend/contract/messages.py`); `learn` takes it
-in. A message without values is looked up as it is. What is neither known nor in the catalogue is shown in English.
+Answers and events carry a table of how their messages were made (`backend/contract/messages.py`); `learn` loads
+it. A message without values is looked up as it is. Anything unknown, or not in the catalog, is shown in English.
 """
 
 from collections.abc import Iterator
@@ -34,12 +34,12 @@ DEEPEST = 8
 
 
 def translate_message(text: str) -> str:
-    """A message of the backend in the present language; as it is where it is none, and in English always."""
+    """A backend message in the current language; unchanged if it is not a message, and always in English."""
     return text if not text or i18n.current_language() == ENGLISH else _translate(text, 0)
 
 
 def translate_messages(part: Part) -> Part:
-    """An answer or event with the messages in it in the present language."""
+    """An answer or event with its messages in the current language."""
     return part if i18n.current_language() == ENGLISH else _translate_part(part)
 
 
@@ -75,7 +75,7 @@ def _value(name: str, value: Value, depth: int) -> Value:
 
 
 def _sentence(value: str) -> str:
-    """A message without values; also as it stands within another, without its capital and full stop."""
+    """A message without values; also inside another, without its capital and full stop."""
     found = i18n.lookup(value)
     whole = f"{value[:1].upper()}{value[1:]}."
     if found == value and (translated := i18n.lookup(whole)) != whole:
@@ -84,7 +84,7 @@ def _sentence(value: str) -> str:
 
 
 def _word(word: str) -> str:
-    """A word or title of the window, also one that was made small to stand within a sentence."""
+    """A word or title of the window, also in lower case as inside a sentence."""
     if origin_of(word):
         return _translate(word, DEEPEST)
     title = f"{word[:1].upper()}{word[1:]}"
@@ -117,7 +117,7 @@ def _translate_part(part: Any) -> Any:
 
 @cache
 def _may_hold(kind: type[msgspec.Struct]) -> bool:
-    """Whether something of that kind, or within it, has a field for messages."""
+    """Whether a value of that type contains, at any depth, a field for messages."""
     kinds = [kind]
     for one in kinds:
         fields = msgspec.structs.fields(one)
@@ -135,7 +135,7 @@ def _structs_in(kind: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _all_translated(value: Any) -> Any:
-    """The same with every text in it translated; of counts by reason the reasons are."""
+    """The same with every text in it translated; in counts by reason, the reasons."""
     if isinstance(value, str):
         return translate_message(value)
     if isinstance(value, list):

@@ -1,18 +1,18 @@
-"""Translates single words of the backend and of its files: stages, units, states, column titles."""
+"""Translates single words of the backend and its files: stages, units, states, column titles."""
 
 from app.core.backend_messages import translate_message
 from app.core.i18n import thin, tr
 
 
 def translate_word(word: str) -> str:
-    """A word of the backend in the present language; what is neither listed below nor one of its sentences as it is, but for
-    thin groups."""
+    """A backend word in the current language; if it is neither listed below nor a message, unchanged except for
+    digit grouping."""
     found = tr(word) if word else ""
     return thin(translate_message(word)) if found == word else found
 
 
 def capitalize(text: str) -> str:
-    """A text with a capital at its beginning; the rest stays as the language writes it."""
+    """A text with a capital first letter; the rest is unchanged."""
     return text[:1].upper() + text[1:]
 
 

@@ -12,7 +12,7 @@ from backend.contract.run import events
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A metric or a loss: `0.4811`, `1.01e-04`, `–` where there is none."""
+    """A metric or a loss: `0.4811`, `1.01e-04`, `–` if there is none."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -35,7 +35,7 @@ def rate(value: float | None) -> str:
 
 
 def epochs(number: float) -> str:
-    """`4`, or `2.7` where the last one is not whole."""
+    """`4`, or `2.7` if the last one is incomplete."""
     return figure(round(number, 1), "g")
 
 
@@ -75,7 +75,7 @@ def duration(seconds: float | None) -> str:
 
 
 def moment(seconds: float | None, now: datetime | None = None) -> str:
-    """When: `today 15:30`, `19 Nov 15:30`, `19 Nov 2025`."""
+    """A date and time: `today 15:30`, `19 Nov 15:30`, `19 Nov 2025`."""
     when, now = _local_time(seconds), now or datetime.now()
     if when is None:
         return "–"
@@ -100,7 +100,7 @@ def clock(seconds: float) -> str:
 
 
 def _local_time(seconds: float | None) -> datetime | None:
-    """None for a time that no calendar knows, too: a stranger's run may hold any number."""
+    """None for an out-of-range time too: an untrusted run may contain any number."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds)
     except (OverflowError, OSError, ValueError):
@@ -111,12 +111,12 @@ _metric_titles: dict[str, str] = {}
 
 
 def learn_metrics(metrics: Iterable[MetricEntry]) -> None:
-    """Call these metrics by their titles from now on."""
+    """Use these metrics' titles from now on."""
     _metric_titles.update((metric.name, metric.title) for metric in metrics)
 
 
 def metric_title(name: str) -> str:
-    """A metric's name for people: `Macro F1`, `Accuracy`, `RTE.tsv · accuracy`; its own name until the catalog has come."""
+    """A metric's display name: `Macro F1`, `Accuracy`, `RTE.tsv · accuracy`; its own name before the catalog loads."""
     if name in _metric_titles:
         return _metric_titles[name]
     if "/" in name:
@@ -131,21 +131,21 @@ def name_of_path(path: str) -> str:
 
 
 def short_name(name: str, most: int = 32) -> str:
-    """A name that data or a run brought, without its middle where it is longer than `most` letters."""
+    """A name from data or a run, with its middle removed if it is longer than `most` characters."""
     half = (most - 1) // 2
     return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
 
 
 def short_path(path: str, parts: int = 2) -> str:
-    """A hub id as it is, of a path on this computer the last folders: `…/demo/bert-tiny`."""
+    """A hub id unchanged, or the last folders of a local path: `…/demo/bert-tiny`."""
     names = path.replace("\\", "/").rstrip("/").split("/")
     return path if len(names) <= parts else f"…/{'/'.join(names[-parts:])}"
 
 
 def sentence(text: str, field: str | None = None) -> str:
-    """What the backend says, without the key of the field beside which it is shown, and begun like a sentence.
+    """A backend message without the key of the field beside which it is shown, with a capital first letter.
 
-    Other settings are called by their titles.
+    Other settings are shown by title.
     """
     rest = in_titles(text.removeprefix(f"{field}: ") if field else text)
     first = rest.split(maxsplit=1)[0] if rest.split() else ""
@@ -156,13 +156,13 @@ _SPLITS = {"data.train": tr("Training data"), "data.validation": tr("Validation 
 
 
 def note(text: str) -> str:
-    """A note of a plan as a sentence; the split that it is about is called by its name."""
+    """A note of a plan as a sentence; its split is shown by name."""
     key, colon, rest = text.partition(": ")
     return f"{_SPLITS[key]}: {in_titles(rest)}" if colon and key in _SPLITS else sentence(text)
 
 
 def dtype(name: str) -> str:
-    """A safetensors type in everybody's words: `F16` is `float16`."""
+    """A safetensors type by its common name: `F16` is `float16`."""
     return {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}.get(name, name)
 
 
@@ -193,5 +193,5 @@ def evaluation_line(event: events.EvaluationFinished) -> str:
 
 
 def mistake(title: str, text: str) -> str:
-    """What is wrong with a field, as a sentence of its own: `Batch size: enter 1 or more.`"""
+    """A field's error as a complete sentence: `Batch size: enter 1 or more.`"""
     return f"{title}: {text[:1].lower()}{text[1:]}"

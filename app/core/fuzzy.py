@@ -14,14 +14,14 @@ WHOLE, START, WORD, INSIDE, SCATTERED = 100.0, 80.0, 60.0, 40.0, 20.0
 
 @dataclass(frozen=True)
 class Match:
-    """`places` are indices into the text; a greater `score` is the better one."""
+    """`places` are indices into the text; a higher `score` is better."""
 
     score: float
     places: tuple[int, ...]
 
 
 def match(query: str, text: str) -> Match | None:
-    """How the text answers the query, each word of which must be found in it; None where it does not."""
+    """How the text matches the query, each word of which must occur in it; None if it does not match."""
     plain = _plain(text)
     score, places = 0.0, set[int]()
     for word in _plain(query).split():
@@ -36,9 +36,9 @@ def match(query: str, text: str) -> Match | None:
 def rank(
     query: str, items: Iterable[Item], title: Callable[[Item], str], words: Callable[[Item], str], most: int
 ) -> list[tuple[Item, tuple[int, ...]]]:
-    """The items that the query finds, best first, each with the letters of its title to be marked.
+    """The matching items, best first, each with the letters of its title to highlight.
 
-    What is found only by its other `words` comes after; without a query all stay in their order.
+    Items that only match by their other `words` come last; without a query all keep their order.
     """
     if not query.strip():
         return [(item, ()) for item, _ in zip(items, range(most), strict=False)]
@@ -54,7 +54,7 @@ def rank(
 
 
 def _plain(text: str) -> str:
-    """Small letters without accents, as many as before, so that places hold."""
+    """Lower case without accents, with the same length, so that indices stay valid."""
     return "".join((unicodedata.normalize("NFD", letter)[0].lower() or letter)[0] for letter in text)
 
 
@@ -78,7 +78,7 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _match_scattered(word: str, text: str) -> Match | None:
-    """All letters in order, rather at the beginnings of words; every gap costs."""
+    """Match all letters in order, preferably at word starts; every gap costs."""
     places: list[int] = []
     for letter in word:
         begin = places[-1] + 1 if places else 0
@@ -94,7 +94,7 @@ def _match_scattered(word: str, text: str) -> Match | None:
 
 
 def _goes_on(word: str, taken: int, text: str, at: int) -> bool:
-    """Whether the letters after this one can still be found behind the place."""
+    """Whether the remaining letters can still be found after this position."""
     for letter in word[taken + 1 :]:
         at = text.find(letter, at + 1)
         if at < 0:

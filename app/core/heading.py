@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class GroupHeading:
-    """What the group is called, and how many lines it has."""
+    """The group's title, and its number of lines."""
 
     title: str
     count: int

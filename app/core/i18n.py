@@ -1,6 +1,6 @@
 """Translates texts through GNU gettext catalogs and formats numbers for the current language.
 
-A language is chosen before the modules of the pages are imported, so that their constants are texts too.
+A language is chosen before the page modules are imported, so that their constants are translated too.
 """
 
 import gettext
@@ -34,7 +34,7 @@ _WRITTEN = re.compile(r"[-−+]?(?:\d+(?:\u202f\d{3})*(?:[.,]\d+)?|[.,]\d+)(?:e[
 
 
 class _LocalisedFormatter(string.Formatter):
-    """Numbers are written as the language writes them."""
+    """Formats numbers as the language does."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -48,20 +48,20 @@ _writes_commas = False
 
 
 def languages() -> list[str]:
-    """The codes of the languages that the window speaks; English first."""
+    """The language codes that the window supports; English first."""
     found = resource("languages").glob(f"*/LC_MESSAGES/{DOMAIN}.mo")
     return [ENGLISH, *sorted(path.parents[1].name for path in found)]
 
 
 def pick_language(wanted_languages: Sequence[str]) -> str:
-    """The first of these languages that the window speaks, by codes such as `de` or `de_AT`; English where it speaks none."""
+    """The first supported language, by codes such as `de` or `de_AT`; English if there is none."""
     codes = (wanted.replace("-", "_").partition("_")[0].lower() for wanted in wanted_languages)
     known = languages()
     return next((code for code in codes if code in known), ENGLISH)
 
 
 def choose(wanted: str) -> str:
-    """Speak a language from now on, by its code; English where it is not known. Returns its code."""
+    """Set the language by its code, or English if it is unknown. Returns its code."""
     global _present, _code, _writes_commas
     _code = pick_language([wanted])
     _present = _catalogue(_code)
@@ -70,64 +70,64 @@ def choose(wanted: str) -> str:
 
 
 def current_language() -> str:
-    """The code of the present language."""
+    """The code of the current language."""
     return _code
 
 
 def tr(text: str, /, **values: Any) -> str:
-    """A text in the present language, its `{placeholders}` filled with `values`."""
+    """A text in the current language, with `values` for its `{placeholders}`."""
     found = _present.gettext(text)
     return _FILLING.vformat(found, (), values) if values else found
 
 
 def lookup(text: str) -> str:
-    """A text in the present language, its `{placeholders}` left open; as it is where the catalogue does not know it."""
+    """A text in the current language with its `{placeholders}` unfilled; unchanged if the catalog does not have it."""
     return _present.gettext(text) if text else text
 
 
 def lookup_plural(one: str, many: str, count: int) -> str:
-    """The form of a text that belongs to a number in the present language, its `{placeholders}` left open."""
+    """The plural form for a number in the current language, with its `{placeholders}` unfilled."""
     return _present.ngettext(one, many, count)
 
 
 def said_in(code: str, text: str, /) -> str:
-    """A text in another language than the present one."""
+    """A text in a language other than the current one."""
     return _catalogue(code).gettext(text)
 
 
 def fill(text: str, /, **values: Any) -> str:
-    """A text that was looked up before, its `{placeholders}` filled."""
+    """Fill the `{placeholders}` of a text that was looked up before."""
     return _FILLING.vformat(text, (), values)
 
 
 def trn(one: str, many: str, count: int, /, **values: Any) -> str:
-    """A text in the form that belongs to a number, which `{count}` shows in thin groups: `24 960 rows`."""
+    """A text in the plural form for a number, which `{count}` shows with thin spaces: `24 960 rows`."""
     return _FILLING.vformat(_present.ngettext(one, many, count), (), {"count": group_digits(count), **values})
 
 
 def group_digits(value: float, digits: int = 0) -> str:
-    """A number with so many digits behind the point, its thousands in thin groups: `24 960`."""
+    """A number with this many decimals and thin spaces between thousands: `24 960`."""
     return figure(value, f",.{digits}f")
 
 
 def figure(value: Any, form: str = "") -> str:
-    """A number in one of Python's forms as the language writes it: `0.5` or `0,5`; groups (`,`) are thin ones."""
+    """A number in a Python format, localised: `0.5` or `0,5`; `,` groups with thin spaces."""
     return localize_sign(format(value, form))
 
 
 def localize_sign(number: str) -> str:
-    """A number that Python has written, with the decimal sign of the language."""
+    """A number formatted by Python, with the language's decimal separator."""
     thin_groups = number.replace(",", THIN)
     return thin_groups.replace(".", ",") if _writes_commas else thin_groups
 
 
 def localize_number(cell: str) -> str:
-    """A text that is nothing but a number as programs write it, as the language writes it; others as they are."""
+    """Localise a text that is only a number as programs write it; other texts are unchanged."""
     return localize_sign(cell) if _PLAIN.fullmatch(cell) else cell
 
 
 def plain(text: str) -> str:
-    """A number that `figure` has written, or a person typed, as programs read it: `0.5`; other texts as they are."""
+    """A number written by `figure`, or typed, as programs read it: `0.5`; other texts are unchanged."""
     if not _WRITTEN.fullmatch(text):
         return text
     number = text.replace(THIN, "").replace("−", "-")
@@ -135,17 +135,17 @@ def plain(text: str) -> str:
 
 
 def thin(sentence: str) -> str:
-    """A sentence of the backend, its counts in thin groups: `30,522 tokens`; names, paths and quoted words keep their commas."""
+    """A backend sentence with thin spaces in counts: `30,522 tokens`; names, paths and quotes keep their commas."""
     return _COMMAS.sub(lambda found: found.group().replace(",", THIN), sentence) if "," in sentence else sentence
 
 
 def inside(title: str) -> str:
-    """A title as it stands within a sentence: in small letters, unless the language begins its nouns with capitals."""
+    """A title inside a sentence: in lower case, unless the language capitalises its nouns."""
     return title if _present.pgettext(NOUNS, SMALL) == CAPITAL else title.lower()
 
 
 def translate_catalog(part: Any) -> Any:
-    """A part of the backend's catalog as plain values, the titles and descriptions in it in the present language."""
+    """A part of the backend's catalog as plain values, with titles and descriptions in the current language."""
     if isinstance(part, dict):
         return {
             key: tr(value) if key in SHOWN and isinstance(value, str) else translate_catalog(value)

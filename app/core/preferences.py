@@ -18,7 +18,7 @@ RECENT = 12
 
 @dataclass
 class Preferences:
-    """What a person has chosen once and for all. Change a value with `set` or `change`, which write it, and it alone."""
+    """The user's preferences. Change a value with `set` or `change`, which write only that value."""
 
     theme: str = "system"
     text_size: int = 13
@@ -48,7 +48,7 @@ class Preferences:
         self.change(name, lambda _: value)
 
     def change(self, name: str, change: Callable[[Any], Any]) -> None:
-        """Write what `change` makes of a value as it is in the file now; what other windows wrote beside it stays."""
+        """Write what `change` makes of the value currently in the file; other windows' changes are kept."""
         assert name in _KINDS, name
         path = self.path or default_path()
         own = {name: value for name, value in asdict(self).items() if name in _KINDS}
@@ -64,20 +64,20 @@ class Preferences:
         self.change("recent_models", lambda recent: _first(name_or_path, recent))
 
     def runs_path(self) -> Path:
-        """Where runs lie."""
+        """The runs folder."""
         return Path(self.runs_folder).expanduser() if self.runs_folder else places.runs_folder()
 
     def cache_path(self) -> Path:
-        """Where caches lie."""
+        """The cache folder."""
         return Path(self.cache_folder).expanduser() if self.cache_folder else places.cache_folder()
 
     def environment(self) -> dict[str, str]:
-        """What backend processes must know, as environment variables."""
+        """The environment variables for backend processes."""
         known = {"BURNISH_RUNS": str(self.runs_path()), "BURNISH_CACHE": str(self.cache_path())}
         return {**known, "HF_HUB_OFFLINE": "1"} if self.offline else known
 
     def chosen_environment(self) -> dict[str, str]:
-        """What of it differs from what a terminal has by itself."""
+        """Those that differ from what a terminal has."""
         chosen = {"BURNISH_RUNS": self.runs_folder, "BURNISH_CACHE": self.cache_folder}
         known = self.environment()
         offline = {"HF_HUB_OFFLINE": "1"} if self.offline else {}
@@ -85,12 +85,12 @@ class Preferences:
 
 
 def default_path() -> Path:
-    """The file of this user's settings."""
+    """The path of this user's preferences file."""
     return places.config_folder() / "preferences.json"
 
 
 def load(path: Path | None = None) -> Preferences:
-    """The stored settings. A damaged file is put aside and the defaults hold; a value of the wrong kind is dropped."""
+    """The stored settings. A damaged file is moved aside, for the defaults; a value of the wrong type is dropped."""
     path = path or default_path()
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -104,7 +104,7 @@ def load(path: Path | None = None) -> Preferences:
 
 
 def _read_stored(path: Path) -> dict[str, Any] | None:
-    """What the file holds, also what a newer version may have put there; None where there is nothing to be kept."""
+    """The file's content, including values from a newer version; None if there is nothing to keep."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -15,7 +15,7 @@ QUIET_SECONDS = 4.0
 
 
 class DownloadPace:
-    """How fast a download is: takes every report of progress and the time at which it came."""
+    """The speed of a download, computed from progress reports and their times."""
 
     def __init__(self) -> None:
         self._moments: deque[tuple[float, float]] = deque()
@@ -23,9 +23,9 @@ class DownloadPace:
         self._quiet_seconds = 0.0
 
     def add(self, progress: Progress, now: float) -> None:
-        """One more report; `now` in seconds of a clock that never goes back."""
+        """Add a report; `now` in seconds of a monotonic clock."""
         if progress.done < self.progress.done:
-            self._moments.clear()  # the server began anew
+            self._moments.clear()  # the server started over
         if progress.done > self.progress.done or not self._moments:
             self._quiet_seconds = 0.0
         self.progress = progress
@@ -34,13 +34,13 @@ class DownloadPace:
             self._moments.popleft()
 
     def wait(self, now: float) -> None:
-        """Time has passed, whether or not something has come."""
+        """Advance the time, whether or not data has arrived."""
         if self._moments:
             self._quiet_seconds = now - self._moments[-1][0]
 
     @property
     def bytes_per_second(self) -> float | None:
-        """None before anything has come twice."""
+        """None until there are two reports."""
         if len(self._moments) < 2:
             return None
         (first, begun), (last, done) = self._moments[0], self._moments[-1]
@@ -48,13 +48,13 @@ class DownloadPace:
 
     @property
     def seconds_left(self) -> float | None:
-        """None while the speed or the whole is unknown."""
+        """None while the speed or the total is unknown."""
         speed, progress = self.bytes_per_second, self.progress
         return (progress.total - progress.done) / speed if speed and progress.total else None
 
     @property
     def fraction(self) -> float | None:
-        """Of the whole; None where that is unknown."""
+        """The fraction done; None if the total is unknown."""
         return self.progress.done / self.progress.total if self.progress.total else None
 
     def words(self) -> str:
@@ -98,12 +98,12 @@ LEAST_SECONDS = 1.0
 
 @dataclass
 class RowPace:
-    """The speed of one stage of work on rows; `done` grows from its first report on."""
+    """The speed of one stage of work on rows; `done` counts from its first report."""
 
     _began: tuple[float, float] | None = field(default=None)
 
     def begin(self) -> None:
-        """Another stage begins."""
+        """Start another stage."""
         self._began = None
 
     def words(self, done: float, total: float, unit: str, now: float) -> str:
@@ -128,7 +128,7 @@ SOON = 3.0
 
 
 class WorkStage:
-    """Work in several stages; times are seconds of a clock that only goes forward. Some work reports only that it goes on."""
+    """Work in several stages; times are seconds of a monotonic clock. Some work only reports that it is running."""
 
     def __init__(self, name: str, now: float) -> None:
         self._began = self._stage_began = now
@@ -136,7 +136,7 @@ class WorkStage:
         self._progress = Progress()
 
     def tell(self, progress: Progress, now: float) -> None:
-        """How far it is by now; another text begins another stage."""
+        """Report progress; a different text starts another stage."""
         name = translate_word(progress.text).removesuffix("…") or self._name
         if name != self._name:
             self._name, self._stage_began = name, now
@@ -168,6 +168,6 @@ class WorkStage:
         )
 
     def _seconds_left(self, now: float) -> float | None:
-        """As if the rest of this stage went like its beginning."""
+        """Extrapolate this stage's remaining time from its start."""
         done, total, spent = self._progress.done, self._progress.total, now - self._stage_began
         return spent * (total - done) / done if total > done > 0 and spent >= SOON else None

@@ -8,7 +8,7 @@ from app.core.i18n import group_digits, thin, tr
 
 
 class SettingTitle(Protocol):
-    """A setting, as far as its name goes."""
+    """A setting's names."""
 
     @property
     def key(self) -> str: ...
@@ -35,12 +35,12 @@ _COUNT = re.compile(
 
 
 def learn_titles(settings: Iterable[SettingTitle]) -> None:
-    """Call these settings by their titles from now on."""
+    """Use these settings' titles from now on."""
     _titles.update((setting.key, setting.title) for setting in settings)
 
 
 def in_titles(text: str) -> str:
-    """A sentence with the titles of settings and buttons in the place of keys and commands, and thin spaces in great counts."""
+    """A sentence with titles instead of the keys of settings and commands, and thin spaces in large counts."""
     for command, words in _COMMANDS:
         text = command.sub(lambda _, words=words: words, text)
     named = _KEY.sub(lambda found: _quote(found.group()), text)
@@ -52,5 +52,5 @@ def _quote(key: str) -> str:
 
 
 def title_of_key(key: str) -> str:
-    """What a key is called on screen; the last part of one without a title."""
+    """A key's title on screen; the last part of a key without one."""
     return _titles.get(key, key.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Rows of a table that are all there, as a RowTable takes them."""
+"""In-memory table rows for a RowTable."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from app.core.i18n import plain
 
 @dataclass(frozen=True)
 class TableRows:
-    """Values row by row; `shown` writes one of a column for people."""
+    """Values row by row; `shown` formats a column's values."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -19,20 +19,20 @@ class TableRows:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.rows)
 
     def cell(self, row: int, column: int) -> object:
-        """A cell as it is shown."""
+        """A cell's display text."""
         return self.shown(self.rows[row][column], self.columns[column])
 
     def copy_value(self, row: int, column: int) -> object:
-        """The same, its numbers as programs read them."""
+        """The same, with numbers as programs read them."""
         displayed, value = self.cell(row, column), self.rows[row][column]
         return plain(displayed) if isinstance(displayed, str) and isinstance(value, int | float) else displayed
 
     def order(self, column: str, descending: bool) -> list[int]:
-        """The rows sorted by a column, those without a value last; by no column as they are."""
+        """The rows sorted by a column, those without a value last; unsorted without a column."""
         if not column:
             return list(range(self.row_count))
         place = list(self.columns).index(column)

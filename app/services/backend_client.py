@@ -1,4 +1,4 @@
-"""Asks the helper process: sends questions, receives answers, and restarts it when it crashes."""
+"""Queries the helper process: sends queries, receives answers, and restarts it when it crashes."""
 
 import json
 from collections import deque
@@ -23,7 +23,7 @@ from backend.contract.rpc.answers import ANSWERS
 
 
 def backend_process(arguments: list[str], environment: Mapping[str, str], parent: QObject) -> QProcess:
-    """A command of the backend with `environment` added to ours, not started yet."""
+    """A backend command with `environment` added to ours, not started yet."""
     program, *words = python_command("backend", *arguments)
     process = QProcess(parent)
     process.setProgram(program)
@@ -36,7 +36,7 @@ def backend_process(arguments: list[str], environment: Mapping[str, str], parent
 
 
 def last_line(text: str) -> str:
-    """The last line with words: by agreement the sentence for people."""
+    """The last non-empty line: by convention the sentence for people."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
@@ -58,8 +58,8 @@ class ArrowAnswer:
     path: str
 
     def discard(self) -> None:
-        """Nobody reads it."""
-        with suppress(OSError):  # it stands in a folder for such files, which is emptied later
+        """Delete the file without reading it."""
+        with suppress(OSError):  # it is in a temporary folder, which is emptied later
             Path(self.path).unlink()
 
 
@@ -73,7 +73,7 @@ class _Question:
 
 
 class PendingQuery:
-    """One open question; `cancel` forgets it on both sides."""
+    """One pending query; `cancel` drops it on both sides."""
 
     def __init__(self, client: "BackendClient", number: int) -> None:
         self._client = client
@@ -81,16 +81,16 @@ class PendingQuery:
 
     @property
     def open(self) -> bool:
-        """Whether the answer is still to come."""
+        """Whether the answer is pending."""
         return self._client.is_open(self._number)
 
     def cancel(self) -> None:
-        """No callback of this question is called any more."""
+        """From now on no callback of this query is called."""
         self._client.forget(self._number)
 
 
 class BackendClient(QObject):
-    """Asks the helper process. It is started by the first question and started again when it dies."""
+    """Queries the helper process, which is started by the first query and restarted when it dies."""
 
     state_changed = Signal(str)
     """starting, ready, busy, restarting or stopped."""
@@ -119,7 +119,7 @@ class BackendClient(QObject):
 
     @property
     def state(self) -> str:
-        """As in `state_changed`."""
+        """The state, as in `state_changed`."""
         return self._state
 
     @property
@@ -135,7 +135,7 @@ class BackendClient(QObject):
         on_error: OnError,
         on_progress: OnProgress | None = None,
     ) -> PendingQuery:
-        """Ask; exactly one of `on_answer` and `on_error` is called later, never from inside this call."""
+        """Send a query; exactly one of `on_answer` and `on_error` is called later, never from inside this call."""
         self._number += 1
         request = protocol.Request(self._number, query, dict(arguments))
         question = _Question(request, on_answer, on_error, on_progress)
@@ -148,17 +148,17 @@ class BackendClient(QObject):
         return PendingQuery(self, request.id)
 
     def is_open(self, number: int) -> bool:
-        """Whether that question waits for its answer."""
+        """Whether that query is pending."""
         return number in self._questions
 
     def forget(self, number: int) -> None:
-        """Drop a question and tell the helper to stop working on it."""
+        """Drop a query and tell the helper to stop working on it."""
         if self._questions.pop(number, None) and self._process is not None:
             self._send(protocol.Request(number, protocol.CANCEL))
         self._tell()
 
     def close(self) -> None:
-        """End the helper politely; it also ends by itself when its stdin closes."""
+        """End the helper by closing its stdin."""
         self._closing = True
         self._stall.stop()
         self._questions.clear()
@@ -174,7 +174,7 @@ class BackendClient(QObject):
         self._set_state("stopped")
 
     def restart(self) -> None:
-        """Start the helper anew, for example because the cache folder was changed. Open questions are asked again."""
+        """Restart the helper, for example because the cache folder changed. Pending queries are sent again."""
         if self._process is not None:
             self._leaving = True
             self._process.closeWriteChannel()
@@ -248,7 +248,7 @@ class BackendClient(QObject):
             question.on_error(protocol.ErrorReply(self._epitaph(question.request.query)))
 
     def _take_hopeless(self) -> list[_Question]:
-        """Questions that have seen the helper die before, or all where it only dies; the others are asked again."""
+        """Remove the queries during which the helper died before, or all if it keeps dying; others are sent again."""
         self._deaths += 1
         given_up = [
             self._questions.pop(number)
@@ -297,9 +297,9 @@ class BackendClient(QObject):
         _deliver(question, reply)
 
     def _on_unreadable(self, line: bytes, *, is_whole: bool = False) -> None:
-        """Answer the question to which a line belongs with a mistake, if the line says so, else all that are open.
+        """Answer the query that a line belongs to with an error, if the line says so, else all pending ones.
 
-        Unless the line is `is_whole`, others may be lost in it: the helper is replaced, and asked again what is still open.
+        Unless the line `is_whole`, it may have swallowed others: the helper is replaced and gets pending queries again.
         """
         self.last_words.append(tr("unreadable answer: {line}", line=repr(line[:80])))
         number = protocol.id_in(line) or 0
@@ -321,7 +321,7 @@ class BackendClient(QObject):
             question.on_error(protocol.ErrorReply(words))
 
     def _replace(self) -> None:
-        """End the helper without listening to it any more, and start another if there are open questions."""
+        """End the helper, ignoring its output, and start another if queries are pending."""
         process, self._process = self._process, None
         self._stall.stop()
         if process is not None:
@@ -352,7 +352,7 @@ _decoder = msgspec.json.Decoder(protocol.Reply)
 
 
 def _is_noise(line: bytes) -> bool:
-    """Whether a line is text that something printed while the helper started, before it moved its stdout aside."""
+    """Whether a line was printed by something else while the helper started, before it redirected its stdout."""
     try:
         return not line.decode().lstrip().startswith(("{", "["))
     except UnicodeDecodeError:

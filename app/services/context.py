@@ -1,4 +1,4 @@
-"""The services and preferences of one window, which every page is given."""
+"""The services and preferences of one window, passed to every page."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from app.services.library_watcher import LibraryWatcher
 
 @dataclass(frozen=True)
 class AppContext:
-    """The one bundle that panels share; they know each other only through the signals of the main window."""
+    """The object that panels share; they only communicate through the main window's signals."""
 
     client: BackendClient
     library: RunLibrary
@@ -24,7 +24,7 @@ class AppContext:
 
     @classmethod
     def create(cls, preferences: Preferences | None = None, parent: QObject | None = None) -> "AppContext":
-        """The services of a new window; nothing is started before it is needed."""
+        """Create a new window's services; nothing is started before it is needed."""
         preferences = preferences or preferences_file.load()
         library = RunLibrary(preferences.runs_path())
         return cls(
@@ -36,7 +36,7 @@ class AppContext:
         )
 
     def close(self) -> None:
-        """End what belongs to the window; runs go on."""
+        """End what belongs to the window; runs continue."""
         self.library_watcher.stop()
         self.jobs.close()
         self.client.close()

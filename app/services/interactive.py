@@ -1,4 +1,4 @@
-"""Asks one or two models the same question, one after the other, so that neither slows the other down."""
+"""Sends the same query to one or two models, one after the other, so that neither slows the other down."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ TOO_LONG = tr("The answer is too long to show. Use burnish predict with a file i
 
 
 class InteractiveSession(QObject):
-    """At most one round of questions is open. `place` counts the models from 0."""
+    """At most one round of queries is open. `place` counts the models from 0."""
 
     opening = Signal(int, float, float, str)
     """A model is being opened or fetched: place, done, total, unit."""
@@ -37,27 +37,27 @@ class InteractiveSession(QObject):
 
     @property
     def open(self) -> bool:
-        """Whether an answer is still to come."""
+        """Whether an answer is pending."""
         return self._ticket is not None
 
     @property
     def place(self) -> int:
-        """Which model is being asked."""
+        """The index of the model being queried."""
         return len(self.answered)
 
     @property
     def text(self) -> str:
-        """What the present model has written so far."""
+        """What the current model has generated so far."""
         return self._text
 
     def ask(self, questions: Sequence[Question]) -> None:
-        """Put one question to each model, unless a round is open."""
+        """Send a query to each model, unless a round is open."""
         if self._ticket is None:
             self._questions, self.answered = questions, []
             self._next()
 
     def stop(self) -> None:
-        """Take the open question back; the model stops writing and stays open."""
+        """Cancel the query; the model stops generating and stays loaded."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -75,7 +75,7 @@ class InteractiveSession(QObject):
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.unit == "pieces":
-            # A helper that died in the middle is asked again from the beginning.
+            # A query is sent again from the start if the helper died during it.
             self._text = progress.text if progress.done <= 1 else self._text + progress.text
             self.written.emit(self.place, self._text)
         elif progress.total:

@@ -28,12 +28,12 @@ QUEUE = "--queue"
 
 @dataclass(frozen=True)
 class Consent:
-    """What this user has agreed to for one run; the consents to run code are kept where the backend looks them up."""
+    """This user's consents for one run; those to run code are stored where the backend looks them up."""
 
     convert_weights: bool = False
 
     def options(self) -> list[str]:
-        """As the command line says it."""
+        """The consents as command-line options."""
         return ["--convert-weights"] if self.convert_weights else []
 
 
@@ -42,7 +42,7 @@ NO_CONSENT = Consent()
 
 @dataclass(frozen=True)
 class _Start:
-    """A run that is just being started: what it is called, and the temporary file of its spec if there is one."""
+    """A run that is being started: its name, and the temporary file of its spec, if any."""
 
     name: str
     spec: Path | None = None
@@ -53,7 +53,7 @@ class _Start:
 
 
 class Jobs(QObject):
-    """Starts runs. A run is carried by its own supervisor: closing the window never touches it."""
+    """Starts runs. Each run belongs to its own supervisor: closing the window does not affect it."""
 
     started = Signal(str)
     """The folder of a run that was started or resumed."""
@@ -65,11 +65,11 @@ class Jobs(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a run is just being started."""
+        """Whether a run is being started."""
         return bool(self._starting)
 
     def unfinished(self) -> str:
-        """What nobody would be told of any more if the window were closed, as a sentence; empty where nothing."""
+        """What would go unreported if the window were closed, as a sentence; empty if nothing."""
         names = [start.name for start in self._starting.values()]
         if not names:
             return ""
@@ -87,16 +87,16 @@ class Jobs(QObject):
         *,
         queue: bool = False,
     ) -> None:
-        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print.
+        """Start a run from a complete spec; `on_error` gets the sentence that the command line would print.
 
-        With `queue` it begins when the others are over.
+        With `queue` it starts when the others are over.
         """
         path, options = _write_spec(spec), [*consent.options(), *([QUEUE] if queue else [])]
         start = _Start(str(spec.get("name") or tr("The new run")), path)
         self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, start)
 
     def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError, engine: str = "") -> None:
-        """Continue a run from its last checkpoint; with another engine, to whose new optimizer the person has agreed."""
+        """Resume a run from its last checkpoint; with another engine, the user has agreed to its new optimizer."""
         other = ["--engine", engine, "--new-optimizer"] if engine else []
         start = _Start(RunFolder(run).name)
         self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error, start)
@@ -109,13 +109,13 @@ class Jobs(QObject):
         on_error: OnError,
         consent: Consent = NO_CONSENT,
     ) -> None:
-        """Do what helps a run that failed: resume it with other settings, or start a new one from its spec."""
+        """Apply a fix to a failed run: resume it with other settings, or start a new one from its spec."""
         options = [one for one in consent.options() if one not in fix.arguments(Path(run))]
         start = _Start(RunFolder(run).name)
         self._launch([*fix.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error, start)
 
     def request(self, run: Path | str, kind: str) -> str:
-        """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""
+        """Ask an active run to stop, pause or checkpoint; returns why that failed, or empty."""
         assert kind in REQUESTS, kind
         try:
             RunFolder(run).request(kind)
@@ -124,16 +124,16 @@ class Jobs(QObject):
         return ""
 
     def waits(self, run: Path | str) -> bool:
-        """Whether a run is in the queue."""
+        """Whether a run is queued."""
         return RunFolder(run).is_queued()
 
     def ahead(self, run: Path | str) -> list[RunFolder]:
-        """What a run in the queue waits for: those that are going on, or else the one that is next before it."""
+        """What a queued run is waiting for: the active runs, or else the next one ahead of it."""
         queue = queue_of(Path(run).parent)
         return queue.running or queue.ahead(RunFolder(run))[-1:]
 
     def start_now(self, run: Path | str) -> str:
-        """Let a run that waits begin whatever else is running; returns why that was not possible, or nothing."""
+        """Start a queued run regardless of others; returns why that failed, or empty."""
         try:
             RunFolder(run).leave_queue()
         except OSError as error:
@@ -141,13 +141,13 @@ class Jobs(QObject):
         return ""
 
     def close(self) -> None:
-        """Let runs that are just being started get away; nothing else is waited for, and nobody is told any more."""
+        """Let runs that are being started continue; wait for nothing else and report nothing."""
         starting, self._starting = self._starting, {}
         end = time.monotonic() + CLOSE_MS / 1000
         for process, start in starting.items():
             while not process.waitForFinished(SLICE_MS):
                 if time.monotonic() >= end:
-                    process.kill()  # a supervisor that it has made lives on in a session of its own
+                    process.kill()  # a supervisor that it has started survives in its own session
                     process.waitForFinished()
                     break
             start.clean_up()
@@ -177,14 +177,14 @@ class Jobs(QObject):
 
 
 def _write_spec(spec: Mapping[str, Any]) -> Path:
-    """The spec as a temporary file; JSON is YAML 1.2, so no YAML writer is needed here."""
+    """The spec in a temporary file; JSON is YAML 1.2, so no YAML writer is needed here."""
     with tempfile.NamedTemporaryFile("w", prefix="burnish-", suffix=".yaml", delete=False, encoding="utf-8") as file:
         json.dump(spec, file, ensure_ascii=False)
     return Path(file.name)
 
 
 def _result(process: QProcess) -> tuple[str, str]:
-    """The run's folder, or the sentence why there is none."""
+    """The run's folder, or the sentence that says why there is none."""
     printed = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
     output = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
     try:

@@ -1,8 +1,8 @@
-"""Asks a question again whenever its subject changes: one question is open at a time, and the newest wins.
+"""Repeats a query whenever its subject changes: one query runs at a time, and the newest wins.
 
-A question that is answered in a few milliseconds is asked at once; one that takes longer is never ended for a newer one
-about the same thing, since that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened`
-names), or `stop`, does. Where nothing stays open (`opened` empty) a newer question ends the older one.
+A query that is answered in a few milliseconds is sent at once; a longer one is never cancelled for a newer one on the
+same thing, because that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened`
+names), or `stop`, cancels it. If nothing stays open (`opened` is empty), a newer query cancels the older one.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ MakeArguments = Callable[[], Mapping[str, Any] | None]
 
 
 class LatestQuestion(QObject):
-    """One query; answers come in the order of the questions, and those between two may be left out.
+    """One query; answers come in the order of the queries, and those in between may be skipped.
 
-    `ask` takes the arguments; `ask_now` and `ask_soon` get them from `arguments`, the latter when nothing has changed for
+    `ask` takes the arguments; `ask_now` and `ask_soon` get them from `arguments`, the latter if nothing has changed for
     `delay_ms`, by default DELAY_MS.
     """
 
@@ -53,26 +53,26 @@ class LatestQuestion(QObject):
 
     @property
     def open(self) -> bool:
-        """Whether an answer that is wanted is still to come."""
+        """Whether a wanted answer is pending."""
         return self._ticket is not None and (self._is_wanted or self._waiting is not None)
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is still to come, or is going to be asked for soon."""
+        """Whether an answer is pending, or a query is scheduled."""
         return self.open or self._calm.isActive()
 
     @property
     def asked(self) -> Mapping[str, Any]:
-        """The arguments of the question that is open, or was last."""
+        """The arguments of the running or last query."""
         return self._asked
 
     @property
     def answered(self) -> Mapping[str, Any]:
-        """The arguments of the question whose answer came last."""
+        """The arguments of the query answered last."""
         return self._answered_question
 
     def ask(self, arguments: Mapping[str, Any]) -> None:
-        """Ask now, or after the open question; equal questions are asked once."""
+        """Send the query now, or after the running one; equal queries are sent once."""
         question = dict(arguments)
         self._calm.stop()
         if self._ticket is not None and not self._is_about_the_same(question):
@@ -85,7 +85,7 @@ class LatestQuestion(QObject):
             self._waiting = question
 
     def ask_now(self) -> None:
-        """Ask what `arguments` gives."""
+        """Send a query with the result of `arguments`."""
         arguments = self._arguments()
         if arguments is None:
             self.forget()
@@ -93,24 +93,24 @@ class LatestQuestion(QObject):
             self.ask(arguments)
 
     def ask_soon(self) -> None:
-        """Something has changed, so an answer that is still to come would be about something else."""
+        """Schedule a query after a change; the pending answer is outdated."""
         self.forget()
         self._calm.start()
 
     def ignore(self) -> None:
-        """Tell nobody the answer of the open question, and forget what waits; unlike `stop` its worker stays."""
+        """Ignore the running query's answer, and drop scheduled ones; unlike `stop`, its worker is kept."""
         self._calm.stop()
         self._waiting, self._is_wanted = None, False
 
     def forget(self) -> None:
-        """No answer is wanted any more; a worker that keeps something open stays."""
+        """Drop all answers; a worker that keeps something open is kept."""
         if self._opened:
             self.ignore()
         else:
             self.stop()
 
     def stop(self) -> None:
-        """End the open question, and forget what waits."""
+        """Cancel the running query, and drop scheduled ones."""
         self._calm.stop()
         if self._ticket is not None:
             self._ticket.cancel()

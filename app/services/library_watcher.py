@@ -21,7 +21,7 @@ SLICE_MS = 10
 
 
 class LibraryWatcher(QObject):
-    """Looks at all runs again and again and says when their list has changed."""
+    """Checks all runs repeatedly and signals when their list has changed."""
 
     changed = Signal()
 
@@ -34,12 +34,12 @@ class LibraryWatcher(QObject):
         self._timer.start()
 
     def look_now(self) -> None:
-        """Look at once and from the beginning: what was already read may have changed."""
+        """Refresh at once and from the start: what was already read may have changed."""
         self._look = None
         self._timer.start(0)
 
     def annotate(self, path: Path, notes: RunNotes) -> str:
-        """Write a note and tags to a run, shown at once; returns why that was not possible, or nothing."""
+        """Save a run's note and tags, shown at once; returns why that failed, or empty."""
         try:
             self.library.annotate(path, notes)
         except InputError as error:
@@ -48,7 +48,7 @@ class LibraryWatcher(QObject):
         return ""
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._timer.stop()
 
     def _on_tick(self) -> None:
@@ -66,7 +66,7 @@ class LibraryWatcher(QObject):
 
 
 class EngineStatus(QObject):
-    """The line in the sidebar: how many runs are going on, and with which version of the engine."""
+    """The status line in the sidebar: how many runs are active, and the engine's version."""
 
     changed = Signal(str)
 
@@ -78,7 +78,7 @@ class EngineStatus(QObject):
         client.state_changed.connect(self._tell)
 
     def start(self) -> None:
-        """Ask once for the versions and tell what is known."""
+        """Query the versions once and emit what is known."""
         self._client.ask("catalog", {}, self._on_catalog, lambda mistake: self._tell())
         self._tell()
 

@@ -1,4 +1,4 @@
-"""Shows notifications on a freedesktop desktop without a tray (such as GNOME), by `notify-send` or its portal."""
+"""Shows notifications on a freedesktop desktop without a tray (such as GNOME), using `notify-send` or its portal."""
 
 import html
 import os
@@ -14,7 +14,7 @@ number, and PySide6 sends every number as a signed one."""
 
 
 def is_possible() -> bool:
-    """Whether there is a session, and in it somebody who passes messages on."""
+    """Whether there is a desktop session with a notification service."""
     return _has_session() and (bool(QStandardPaths.findExecutable(PROGRAM)) or _has_portal())
 
 

@@ -1,4 +1,4 @@
-"""A predictions file as it is shown: its rows, which of them are visible, and which columns."""
+"""A predictions file for display: its rows, which of them are visible, and which columns."""
 
 import json
 import os
@@ -38,9 +38,9 @@ _COMPARED_ROWS = 20
 
 
 class PredictionRows:
-    """Columns to show, over TablePages; `confidence` is the largest probability of a row.
+    """The columns to show, on top of TablePages; `confidence` is the largest probability of a row.
 
-    Raises OSError or ValueError if the file cannot be read or holds anything else, as a stranger's may.
+    Raises OSError or ValueError if the file cannot be read or is not a predictions file, as it may be untrusted.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -65,26 +65,26 @@ class PredictionRows:
 
     @property
     def is_old(self) -> bool:
-        """Whether the file was written again, for example by a run that was resumed, or is gone."""
+        """Whether the file was rewritten, for example by a resumed run, or is gone."""
         return _modified_at(self.path) != self._written
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self.pages.close()
 
     @property
     def columns(self) -> list[str]:
-        """The file's, then what is derived: how sure, and what the prediction becomes at a threshold."""
+        """The file's columns, then derived ones: confidence, and the prediction at a threshold."""
         derived = ([CONFIDENCE] if self.has_confidence else []) + ([AT_THRESHOLD] if self._threshold else [])
         return [*self.pages.columns, *derived]
 
     @property
     def threshold(self) -> tuple[str, float] | None:
-        """A label and the probability from which it is predicted, where a person tries that."""
+        """A label and its probability threshold, if the user is trying one."""
         return self._threshold
 
     def set_threshold(self, label: str, value: float | None) -> None:
-        """Predict a label from a probability on; None goes back to the most probable one."""
+        """Predict a label from this probability on; None returns to the most probable label."""
         self._threshold = None if value is None else (label, value)
 
     def cell(self, row: int, column: int) -> Any:
@@ -124,14 +124,14 @@ class PredictionRows:
         return max(values, default=None)
 
     def is_right(self, row: int) -> bool | None:
-        """Whether the prediction equals the actual value; None where that is not known."""
+        """Whether the prediction equals the actual value; None if unknown."""
         if not self.has_actual:
             return None
         actual = self.value(row, "actual")
         return None if actual is None else str(actual) == str(self.value(row, "prediction"))
 
     def shown_columns(self, hidden: Collection[str] = ()) -> list[str]:
-        """Inputs first, then actual, prediction and confidence; without what is hidden or only repeats the actual value."""
+        """Inputs first, then actual, prediction and confidence; without hidden columns and redundant ones."""
         hidden = {*ANSWERS, *self.probabilities, *hidden}
         names = self.pages.columns
         own = names[names.index("prediction") :] if "prediction" in names else []
@@ -142,7 +142,7 @@ class PredictionRows:
         return [*inputs, *answers, *rest, *([CONFIDENCE] if self.has_confidence else [])]
 
     def widths(self, shown: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-        """Sensible column widths in pixels from the first rows, and the columns with texts, which share what is left."""
+        """Suitable column widths in pixels from the first rows, and the text columns, which share the rest."""
         rows = range(min(_COMPARED_ROWS, self.row_count))
         letters = {
             name: max((len(str(self.cell(row, self.columns.index(name)))) for row in rows), default=0) for name in shown
@@ -157,7 +157,7 @@ class PredictionRows:
 
     @property
     def needs_pages(self) -> bool:
-        """Whether its rows should be asked for uncompressed (`open_predictions`) before they are sorted."""
+        """Whether to request its rows uncompressed (`open_predictions`) before sorting."""
         return not self.small and not self.pages.is_mapped
 
     def _repeats_actual(self, name: str) -> bool:
@@ -167,7 +167,7 @@ class PredictionRows:
         return all(str(self.value(row, name)) == str(self.value(row, "actual")) for row in rows)
 
     def bounds(self) -> tuple[float, float] | None:
-        """Least and greatest of the predicted and actual numbers, as the file's statistics state them."""
+        """The minimum and maximum of predicted and actual numbers, from the file's statistics."""
         found = [
             bound for name in ("prediction", "actual") if name in self._places for bound in self.pages.bounds(name)
         ]
@@ -175,7 +175,7 @@ class PredictionRows:
 
     @property
     def small(self) -> bool:
-        """Whether filtering is quick enough for the window itself."""
+        """Whether filtering is fast enough for the window itself."""
         return self.row_count <= FILTER_ROWS
 
     def filter(self, right: bool | None, text: str, sort_by: str, descending: bool) -> "np.ndarray":
@@ -199,7 +199,7 @@ def _modified_at(path: Path) -> int:
 
 
 def write_indices(indices: Sequence[int]) -> str:
-    """An Arrow file of row numbers for a question to the helper; its reader deletes it."""
+    """An Arrow file of row numbers for a helper query; its reader deletes it."""
     import numpy as np
     import pyarrow as pa
 
@@ -211,7 +211,7 @@ def write_indices(indices: Sequence[int]) -> str:
 
 
 class ChosenRows(QObject):
-    """Which rows are shown: small files are filtered here, large ones by the helper. An older answer that comes late is left out."""
+    """The rows to show: small files are filtered here, large ones by the helper. Outdated answers are dropped."""
 
     changed = Signal(object)
     """Row numbers in order; None for all rows as they are in the file."""
@@ -233,7 +233,7 @@ class ChosenRows(QObject):
         )
 
     def open(self, rows: PredictionRows) -> None:
-        """These rows are shown from now on, all of them at first."""
+        """Show these rows from now on, initially all of them."""
         self.close()
         self._rows = rows
         if rows.needs_pages:
@@ -243,7 +243,7 @@ class ChosenRows(QObject):
             )
 
     def close(self) -> None:
-        """Nothing is shown any more."""
+        """Show nothing from now on."""
         if self._opening is not None:
             self._opening.cancel()
         self._question.ignore()
@@ -252,11 +252,11 @@ class ChosenRows(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether other rows are still to come."""
+        """Whether other rows are pending."""
         return self._question.open
 
     def want(self, wanted: RowFilter, sort: tuple[str, bool]) -> None:
-        """Show the rows that fit, sorted by a column (empty: as in the file), descending or not."""
+        """Show the matching rows, sorted by a column (empty: file order), descending or not."""
         self._wanted = (wanted, sort)
         if self._rows is None:
             return
@@ -312,20 +312,20 @@ class ChosenRows(QObject):
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns are shown and how wide they are, for one kind of table; None shows what is shown by itself."""
+    """The columns to show and their widths, for one kind of table; None shows the default ones."""
 
     shown: Collection[str] | None = None
     widths: Mapping[str, int] = field(default_factory=dict)
 
 
 class ChosenColumns:
-    """Keeps the choices between starts, one file for all tables; `kind` is for example a task, whose files have the same columns."""
+    """Stores the choices, in one file for all tables; a `kind` is for example a task, with the same columns."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._settings = QSettings(str(path or config_folder() / "columns.ini"), QSettings.Format.IniFormat)
 
     def read(self, kind: str) -> ColumnChoice:
-        """What was kept; nothing where that cannot be read."""
+        """The stored choices; empty if they cannot be read."""
         try:
             kept = json.loads(str(self._settings.value(_key(kind), "{}")))
             widths = {str(name): int(width) for name, width in kept.get("widths", {}).items()}
@@ -335,7 +335,7 @@ class ChosenColumns:
             return ColumnChoice()
 
     def keep(self, kind: str, columns: ColumnChoice) -> None:
-        """Remember this."""
+        """Store this choice."""
         names = None if columns.shown is None else list(columns.shown)
         self._settings.setValue(_key(kind), json.dumps({"shown": names, "widths": dict(columns.widths)}))
 

@@ -26,7 +26,7 @@ BINDINGS = ("QtCore", "QtGui", "QtWidgets", "QtSvg", "QtTest", "QtOpenGLWidgets"
 
 
 class Preloader(QObject):
-    """Imports `modules` in their order; a page that is asked for meanwhile simply finds less to load."""
+    """Imports `modules` in order; a page opened meanwhile simply has less left to load."""
 
     done = Signal()
 
@@ -38,15 +38,15 @@ class Preloader(QObject):
 
     @property
     def is_active(self) -> bool:
-        """Whether something is still to be loaded."""
+        """Whether loading is in progress."""
         return self._timer.isActive()
 
     def start(self) -> None:
-        """Begin soon."""
+        """Start soon."""
         self._timer.start(BEFORE_MS)
 
     def stop(self) -> None:
-        """Load no more."""
+        """Stop loading."""
         self._timer.stop()
 
     def _load_part(self) -> None:
@@ -60,13 +60,13 @@ class Preloader(QObject):
 
 
 def spare_collections() -> None:
-    """What is loaded stays: walking all of it again for garbage would stop the window for 40 ms at a time."""
+    """Freeze loaded objects: garbage collection over all of them would stop the window for 40 ms at a time."""
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
 
 
 def load_parts(modules: Sequence[str]) -> Iterator[str]:
-    """Load all of it, saying after each step what was loaded; the longest steps are the libraries themselves."""
+    """Load everything, yielding what was loaded after each step; the longest steps are the libraries themselves."""
     for name in NEEDED_BY_LIBRARIES:
         importlib.import_module(name)
         yield name
@@ -92,7 +92,7 @@ ARROW_PARTS = (
 
 
 class ArrowLoading(QObject):
-    """Loads the library that reads tables; `ready` says when all parts are there."""
+    """Loads the library that reads tables; `ready` is emitted when all parts are loaded."""
 
     ready = Signal()
 

@@ -1,4 +1,4 @@
-"""Watches run folders: one with its new events, log lines and state, or several that are compared."""
+"""Watches run folders: one with its new events, log lines and state, or several being compared."""
 
 import time
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ LOG_BYTES = 64_000
 
 
 class RunWatcher(QObject):
-    """Watches a run. Opening an old one is watching one that has stopped growing."""
+    """Watches a run. A finished run is one that has stopped growing."""
 
     advanced = Signal()
     """New events are in `state`."""
@@ -65,11 +65,11 @@ class RunWatcher(QObject):
         self._timer.start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._timer.stop()
 
     def look_now(self) -> None:
-        """Look at the run's life at the next tick, for example after a request."""
+        """Check whether the run is alive at the next tick, for example after a request."""
         self._life_looked, self._settled = 0.0, ()
         self._timer.setInterval(BUSY_MS)
 
@@ -95,7 +95,7 @@ class RunWatcher(QObject):
         self._settled = stamps if is_over and has_settled(stamps[0]) else ()
 
     def _stamps(self) -> tuple[int, ...]:
-        """Whoever resumes a run makes or renames a file in its folder; what a person writes by hand shows in the files."""
+        """Timestamps of folder and files: a resume changes the folder's, and manual edits show in the files."""
         return (changed_at(self.folder.path), *file_stamp(self.folder.events), *file_stamp(self.folder.log))
 
     def _why_unwatchable(self) -> str:
@@ -113,7 +113,7 @@ class RunWatcher(QObject):
     # Events
 
     def _drain(self) -> bool:
-        """Read events until the time is up or the file is; says whether there is more."""
+        """Read events until the time is up or the file ends; returns whether there is more."""
         end = time.perf_counter() + DRAIN_SECONDS
         took_any = False
         try:
@@ -135,7 +135,7 @@ class RunWatcher(QObject):
     def _take(self, chunk: bytes, file: IO[bytes]) -> int:
         """Apply the complete lines of a chunk; a half-written last line stays on disk and is read again.
 
-        So nothing stale is ever held: a torn line that a resumed run cuts off is simply not there at the next look.
+        So nothing outdated is kept: a half-written line that a resumed run removes is just not there at the next read.
         """
         while chunk and b"\n" not in chunk and len(chunk) < events.LONGEST_LINE_BYTES:
             longer = file.read(len(chunk))
@@ -159,7 +159,7 @@ class RunWatcher(QObject):
     # The log
 
     def _read_log(self) -> bool:
-        """Read a portion of new lines; says whether there were any."""
+        """Read a portion of new lines; returns whether there were any."""
         try:
             size = self.folder.log.stat().st_size
             if self._log_offset is None or size < self._log_offset:
@@ -195,7 +195,7 @@ class RunWatcher(QObject):
 
 
 def _lines(data: bytes) -> list[str]:
-    """Whole lines; of a progress bar that was redrawn with carriage returns only its last form."""
+    """Whole lines; of a progress bar redrawn with carriage returns only the last state."""
     lines = (
         data.decode("utf-8", "replace").split("\n")[:-1] if data.endswith(b"\n") else [data.decode("utf-8", "replace")]
     )
@@ -207,9 +207,9 @@ SPEC_MS = 15
 
 
 class ComparedStates(QObject):
-    """Reads several runs one after the other, so that the window stays smooth.
+    """Reads several runs one after another, so that the window stays responsive.
 
-    A run that is alive is watched on, the others are let go when they are read.
+    Active runs stay watched; others are released when they have been read.
     """
 
     advanced = Signal()
@@ -231,16 +231,16 @@ class ComparedStates(QObject):
 
     @property
     def unread(self) -> int:
-        """How many runs were not read to their end yet."""
+        """How many runs have not been read completely."""
         return len(self._waiting) + sum(not watcher.is_caught_up for watcher in self._watchers)
 
     @property
     def reading(self) -> bool:
-        """Whether some run was not read to its end yet."""
+        """Whether a run has not been read completely."""
         return bool(self._waiting) or any(not watcher.is_caught_up for watcher in self._watchers)
 
     def read(self, paths: Sequence[Path]) -> None:
-        """Forget what was read and read these."""
+        """Forget the previous runs and read these."""
         self.stop()
         self.states = {path: RunState() for path in paths}
         self.specs, self.problems = {}, []
@@ -249,7 +249,7 @@ class ComparedStates(QObject):
         self._specs_timer.start()
 
     def stop(self) -> None:
-        """Watch nothing more."""
+        """Stop watching."""
         for watcher in self._watchers:
             watcher.stop()
             watcher.deleteLater()
@@ -268,7 +268,7 @@ class ComparedStates(QObject):
         watcher.vanished.connect(lambda _: self._on_caught_up(watcher))
 
     def _on_advanced(self, watcher: RunWatcher) -> None:
-        # While a run is read, each look would draw all curves anew; they are drawn when it is whole.
+        # While a run is being read, each update would redraw all curves; they are drawn at the end.
         if watcher.is_caught_up:
             self.advanced.emit()
 

@@ -21,7 +21,7 @@ FILTER_ROWS = 20_000
 
 
 class TablePages:
-    """One Parquet file, read a row group at a time. Raises OSError or ValueError where it cannot be read."""
+    """One Parquet file, read one row group at a time. Raises OSError or ValueError if it cannot be read."""
 
     def __init__(self, path: Path | str) -> None:
         # pyarrow takes 26 MB and a quarter of a second: only who looks at predictions pays.
@@ -42,13 +42,13 @@ class TablePages:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether any row is read at once, wherever it stands."""
+        """Whether every row can be read without decompression."""
         return self._mapped is not None
 
     def map(self, arrow: Path | str) -> None:
-        """Read from here on from the same rows uncompressed (`open_predictions`), derived columns included.
+        """From now on read the same rows uncompressed (`open_predictions`), including derived columns.
 
-        Rows of a sorted table lie all over the file: each would cost a row group to decompress. Raises OSError, ValueError.
+        A sorted table's rows are all over the file: each could cost one decompression. Raises OSError, ValueError.
         """
         import pyarrow as pa
 
@@ -59,13 +59,13 @@ class TablePages:
         self._mapped = mapped
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._pages.clear()
         self._mapped = None
         self._file.close()
 
     def cell(self, row: int, column: int) -> Any:
-        """One value, None where there is none. Row and column count from 0."""
+        """One value, None if there is none. Row and column count from 0."""
         page, start = self._page(row)
         return page.column(column)[row - start].as_py()
 
@@ -85,7 +85,7 @@ class TablePages:
         return found
 
     def _stretch(self, first: int, count: int, name: str) -> list[Any]:
-        """The values of one column in rows that follow each other."""
+        """The values of one column in consecutive rows."""
         found: list[Any] = []
         while len(found) < count:
             page, start = self._page(first + len(found))
@@ -93,7 +93,7 @@ class TablePages:
         return found
 
     def bounds(self, name: str) -> list[float]:
-        """Least and greatest number of a plain column, from the file's statistics; empty where it holds no numbers."""
+        """The minimum and maximum of a numeric column, from the file's statistics; empty if it holds no numbers."""
         metadata = self._file.metadata
         leaves = [metadata.schema.column(place).path for place in range(len(metadata.schema))]
         place = leaves.index(name)
@@ -103,16 +103,16 @@ class TablePages:
         return [min(numbers), max(numbers)] if numbers else []
 
     def read(self, columns: list[str] | None = None) -> "pa.Table":
-        """These columns of all rows, for files of at most FILTER_ROWS rows."""
+        """These columns for all rows, for files of at most FILTER_ROWS rows."""
         return self._file.read(columns=columns)
 
     def filter(
         self, right: bool | None = None, text: str = "", sort_by: str | None = None, descending: bool = False
     ) -> "np.ndarray":
-        """Numbers of the rows that fit, in the order asked for; for files of at most FILTER_ROWS rows.
+        """Numbers of the matching rows, in the requested order; for files of at most FILTER_ROWS rows.
 
         `right` keeps rows whose prediction equals (or does not equal) the actual value, `text` those with that text in
-        any column but fractions. Raises ValueError for larger files and unknown columns.
+        any column except floats. Raises ValueError for larger files and unknown columns.
         """
         import numpy as np
         import pyarrow.compute as compute

@@ -13,13 +13,13 @@ SMALL_BYTES = 200_000
 
 
 def is_small(path: Path) -> bool:
-    """Whether an editor takes it. Raises OSError."""
+    """Whether it fits an editor. Raises OSError."""
     with _open(path) as file:
         return os.fstat(file.fileno()).st_size <= SMALL_BYTES
 
 
 def read_text(path: Path) -> str:
-    """A small file as text, what is no UTF-8 replaced. Raises OSError."""
+    """A small file as text, with invalid UTF-8 replaced. Raises OSError."""
     with _open(path) as file:
         return file.read(SMALL_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 

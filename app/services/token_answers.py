@@ -28,7 +28,7 @@ def token_table(answer: Tokens | ArrowAnswer) -> TokenTable:
 
 
 def part_of(table: TokenTable, first: int) -> TokenTable:
-    """So many tokens as are shown at once, from `first` on; of a file with its text that they stand for. Raises OSError."""
+    """As many tokens as are shown at once, from `first` on; for a file with their text. Raises OSError."""
     last = min(len(table), first + SHOWN_AT_ONCE)
     if table.answer.file and len(table):
         return table.part(first, last, _text_of_file(table, first, last))
@@ -47,7 +47,7 @@ def _read(path: Path) -> TokenTable:
     source = pa.memory_map(str(path))
     file = pa.ipc.open_file(source)
     table, metadata = file.read_all(), file.schema.metadata
-    if metadata is None:  # written block by block: what was counted stands at the end
+    if metadata is None:  # written block by block: the counts are at the end
         metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
     learn(msgspec.json.decode(metadata.get(b"messages", b"{}")))
     rest = translate_messages(msgspec.json.decode(metadata[b"answer"], type=Tokens))
@@ -65,7 +65,7 @@ def _column(column: Any) -> Any:
 
 
 class _Long:
-    """A column that came in many pieces: as an array only where it is cut from."""
+    """A column that came in many chunks: converted to an array only where it is sliced."""
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -82,7 +82,7 @@ class _Long:
 
 
 def _array(chunk: Any) -> np.ndarray:
-    """A column without a copy. Not by pyarrow's own way, which imports pandas: that would stop the window for a second."""
+    """A column without a copy. pyarrow's own conversion imports pandas and would block the window for a second."""
     kind, (_, values) = str(chunk.type), chunk.buffers()
     if kind == "bool":
         bits = np.unpackbits(np.frombuffer(values, np.uint8), bitorder="little")
@@ -114,5 +114,5 @@ def _read_comparison(path: Path) -> TextComparison:
 
 
 def warm_up() -> None:
-    """Load what reads long answers, which takes a moment that nobody should wait for later."""
+    """Load what reads long answers, so that nobody waits for it later."""
     import pyarrow.ipc  # noqa: F401  only long answers need it

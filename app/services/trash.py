@@ -12,7 +12,7 @@ from backend.contract.run.folder import RunFolder
 
 @dataclass(frozen=True)
 class TrashResult:
-    """What became of a run that was to be deleted."""
+    """The outcome of deleting a run."""
 
     run: Path
     problem: str = ""
@@ -22,7 +22,7 @@ class TrashResult:
 
 
 def move_to_trash(run: Path) -> TrashResult:
-    """Move a run there. One that a process carries is refused."""
+    """Move a run to the trash. An active run is refused."""
     folder = RunFolder(run)
     if not folder.exists():
         return TrashResult(run, tr("{run} is not a run folder. Nothing was deleted.", run=run))
@@ -47,7 +47,7 @@ def move_to_trash(run: Path) -> TrashResult:
 
 
 def take_back(trashed: TrashResult) -> str:
-    """Why a run could not be taken out of the trash again, or nothing."""
+    """Restore a run from the trash; returns why that failed, or empty."""
     run, place = trashed.run, trashed.place
     if place is None or not place.exists():
         return tr("{name} is no longer in the trash.", name=run.name)

@@ -1,6 +1,6 @@
-"""Shows a vocabulary whose cells lie in memory-mapped numpy files, so that 256,000 rows cost nothing.
+"""Shows a vocabulary whose cells are in memory-mapped numpy files, so that 256,000 rows cost nothing.
 
-The folder is this process's own and goes with it; `backend.contract.tokens.vocabulary` says what the helper writes into it.
+The folder belongs to this process and is removed with it; `backend.contract.tokens.vocabulary` describes its files.
 """
 
 import shutil
@@ -24,7 +24,7 @@ _FIGURES = (FREQUENCY, "score", *_NUMBERS)
 
 
 class VocabularyFolder:
-    """Where the helper puts a vocabulary; removed when nobody holds it any more."""
+    """The folder that the helper writes a vocabulary to; removed when nobody uses it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="burnish-vocabulary-"))
@@ -33,7 +33,7 @@ class VocabularyFolder:
 
 
 class VocabularyRows:
-    """One table of a vocabulary (`pieces` or `merges`) as a RowTable takes it; all cells are texts."""
+    """One table of a vocabulary (`pieces` or `merges`) for a RowTable; all cells are texts."""
 
     def __init__(self, folder: VocabularyFolder, name: str, columns: Sequence[str]) -> None:
         self._folder = folder
@@ -44,27 +44,27 @@ class VocabularyRows:
 
     @property
     def columns(self) -> list[str]:
-        """Names, in order; the frequency is the last one as soon as it is known."""
+        """Names, in order; the frequency comes last once it is known."""
         return [*self._names, *([FREQUENCY] if self._counts is not None else [])]
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._offsets.shape[1] - 1
 
     def set_counts(self, path: str) -> None:
-        """Take how often each piece occurs from a numpy file; nothing forgets it."""
+        """Load each piece's frequency from a numpy file."""
         self._counts = np.load(path) if path else None
 
     def raw(self, row: int, column: str) -> str:
-        """A cell as it is; empty where there is no value."""
+        """A cell's stored text; empty if there is no value."""
         if column == FREQUENCY:
             return "" if self._counts is None else str(self._counts[row])
         begin, end = self._offsets[self._names.index(column), row : row + 2]
         return self._cells[begin:end].tobytes().decode("utf-8", "replace")
 
     def cell(self, row: int, column: int) -> str | None:
-        """A cell as it is shown: large numbers in groups, the spaces of texts visible, None where there is no value."""
+        """A cell's display text: large numbers grouped, spaces visible, None if there is no value."""
         name = self.columns[column]
         value = self.raw(row, name)
         if name in _WRITTEN:
@@ -76,12 +76,12 @@ class VocabularyRows:
         return value or None
 
     def copy_value(self, row: int, column: int) -> str | None:
-        """The same, its numbers as programs read them."""
+        """The same, with numbers as programs read them."""
         displayed = self.cell(row, column)
         return plain(displayed) if displayed and self.columns[column] in _FIGURES else displayed
 
     def row_of_id(self, number: int) -> int:
-        """The row of an id, or −1; rows are in the order of their ids."""
+        """The row of an id, or −1; rows are in id order."""
         low, high = 0, self.row_count
         while low < high:
             middle = (low + high) // 2
@@ -93,14 +93,14 @@ class VocabularyRows:
 
 
 def read_numbers(path: str) -> np.ndarray:
-    """Row numbers from a file that the helper wrote for this one answer; it is deleted."""
+    """Row numbers from a file that the helper wrote for this one answer; the file is deleted."""
     numbers = np.load(path)
     Path(path).unlink(missing_ok=True)
     return numbers
 
 
 def write_numbers(folder: VocabularyFolder, numbers: np.ndarray) -> str:
-    """Row numbers for a question to the helper."""
+    """A file of row numbers for a helper query."""
     path = folder.path / "shown.npy"
     np.save(path, numbers)
     return str(path)

@@ -1,6 +1,6 @@
-"""The theme of the window: colors, fonts, icons and the style sheet, light and dark, switched at run time.
+"""The theme of the window: colours, fonts, icons and the style sheet, light and dark, switched at run time.
 
-A widget takes its colours from here. If it keeps any of them longer than a paint, it offers
+A widget takes its colours from here. If it stores any of them between paints, it provides
 `apply_theme()` and calls `follow`.
 Style sheet roles, set with `theme.role(widget, name)`:
 labels   title, subtitle, heading, section, value, muted, faint, mono, success, warning, danger
@@ -34,23 +34,23 @@ _own_fonts: WeakKeyDictionary[QWidget, tuple[int, QFont.Weight, bool]] = WeakKey
 
 
 class _PlainTextStyle(QProxyStyle):
-    """Shows text as it stands: no label reads it as HTML unless it was told to, not even Qt's own.
+    """Shows text literally: labels never interpret it as HTML unless told to, including Qt's own.
 
-    Tooltips and message boxes are labels, too, and every widget is polished before it is shown. By itself Qt takes a text
-    that looks like HTML for HTML, and loads its pictures.
+    Tooltips and message boxes are labels too, and every widget is polished before it is shown. By default Qt reads text
+    that looks like HTML as such, and loads its images.
     """
 
     def polish(self, polished: QWidget | QApplication | QPalette) -> None:  # type: ignore[override]
-        """Qt asks for the application and for palettes, too."""
+        """Also called by Qt for the application and for palettes."""
         if isinstance(polished, QLabel) and polished.textFormat() == Qt.TextFormat.AutoText:
             polished.setTextFormat(Qt.TextFormat.PlainText)
         super().polish(polished)  # type: ignore[arg-type]
 
 
 def apply(application: QApplication, choice: str = "system", text_size: int | None = None) -> None:
-    """Give the whole application the look of `choice`; widgets that follow it take the new look.
+    """Apply the theme `choice` to the whole application; widgets that follow it update.
 
-    `text_size`, one of TEXT_SIZES, stays what it was where it is not given. The look that the application has already
+    `text_size`, one of TEXT_SIZES, is unchanged if not given. The look that the application has already
     costs nothing.
     """
     tokens = DARK if _wants_dark(choice) else LIGHT
@@ -91,12 +91,12 @@ def _wants_dark(choice: str) -> bool:
 
 
 def is_dark() -> bool:
-    """Whether the dark colours are on."""
+    """Whether the dark theme is active."""
     return _present["tokens"] is DARK
 
 
 def color(name: str) -> QColor:
-    """The present colour of a token, for example `accent`."""
+    """The current colour of a token, for example `accent`."""
     return QColor(_present["tokens"][name])
 
 
@@ -106,12 +106,12 @@ def hex_color(name: str) -> str:
 
 
 def pixels(usual: float) -> int:
-    """So many pixels at the usual text size, as many as that is at the present one."""
+    """Scale pixels for the usual text size to the current one."""
     return round(usual * _text["size"] / USUAL_SIZE)
 
 
 def text_size() -> int:
-    """Pixels of plain text, one of TEXT_SIZES."""
+    """The size of plain text in pixels, one of TEXT_SIZES."""
     return _text["size"]
 
 
@@ -132,7 +132,7 @@ def mono_font(usual: int = 13) -> QFont:
 
 
 def give_font(widget: QWidget, usual: int, weight: QFont.Weight = QFont.Weight.Normal, mono: bool = False) -> None:
-    """Give a widget a font of its own, which follows the text size."""
+    """Give a widget its own font, which follows the text size."""
     _own_fonts[widget] = (usual, weight, mono)
     widget.setFont(_own_font(usual, weight, mono))
 
@@ -142,7 +142,7 @@ def _own_font(usual: int, weight: QFont.Weight, mono: bool) -> QFont:
 
 
 def icon(name: str, token: str = "muted", size: int = 18, room: int = 0) -> QIcon:
-    """A line icon in a token's colour, greyed where the button is disabled, `room` empty pixels at its right."""
+    """A line icon in a token's colour, grey if the button is disabled, with `room` empty pixels on its right."""
     return icon_in(name, hex_color(token), hex_color("disabled"), size, room)
 
 
@@ -152,7 +152,7 @@ def pixmap(name: str, token: str = "muted", size: int = 18) -> QPixmap:
 
 
 def role(widget: QWidget, name: str) -> QWidget:
-    """Give a widget a role of the style sheet, now or later; returns the widget."""
+    """Set a widget's style sheet role, initially or later; returns the widget."""
     if widget.property("role") != name:
         widget.setProperty("role", name)
         if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
@@ -166,7 +166,7 @@ _loaded: list[str] = []
 
 
 def load_fonts() -> None:
-    """Make the bundled fonts known to Qt, once a process; a file that Qt refuses leaves the system's font."""
+    """Register the bundled fonts with Qt, once per process; if Qt rejects a file, the system's font is used."""
     if _loaded:
         return
     for path in sorted(resource("fonts").glob("*.[ot]tf")):

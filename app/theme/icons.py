@@ -1,4 +1,4 @@
-"""Line icons: SVG files whose `currentColor` is replaced by a color of the theme."""
+"""Line icons: SVG files whose `currentColor` is replaced with a theme colour."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ def pixmap_in(name: str, color: str, size: int) -> QPixmap:
 
 @cache
 def icon_in(name: str, color: str, disabled: str, size: int, room: int = 0) -> QIcon:
-    """The icon with its disabled colour, and `room` empty pixels between it and a button's words."""
+    """The icon with its disabled colour, and `room` empty pixels between it and a button's text."""
     made = QIcon(_with_room(pixmap_in(name, color, size), room))
     made.addPixmap(_with_room(pixmap_in(name, disabled, size), room), QIcon.Mode.Disabled)
     return made
@@ -48,6 +48,6 @@ def _with_room(picture: QPixmap, room: int) -> QPixmap:
 
 
 def forget_icons() -> None:
-    """Drop the drawn icons, because the colours changed."""
+    """Clear the icon cache, because the colours changed."""
     pixmap_in.cache_clear()
     icon_in.cache_clear()

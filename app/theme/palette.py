@@ -1,4 +1,4 @@
-"""The colors of the window, light and dark, and the Qt palette and style sheet made from them."""
+"""The colours of the window, light and dark, and the Qt palette and style sheet made from them."""
 
 import re
 from string import Template
@@ -152,7 +152,7 @@ _ROLES = {
 
 
 def palette_of(tokens: dict[str, str]) -> QPalette:
-    """Every colour role from the tokens; text of disabled widgets is greyed."""
+    """Every colour role from the tokens; text of disabled widgets is grey."""
     palette = QPalette()
     for role, name in _ROLES.items():
         palette.setColor(role, QColor(tokens[name]))

@@ -29,10 +29,10 @@ Role = QAccessible.Role
 
 
 class _Spoken(QAccessibleWidget):
-    """The widget's `spoken_role`, and its description as its value: whoever paints keeps the description current."""
+    """Reports the widget's `spoken_role`, and its description as its value, which the painting code updates."""
 
     def text(self, t: QAccessible.Text) -> str:
-        """Qt asks for name, description, value and more."""
+        """Called by Qt for name, description, value and more."""
         if t == QAccessible.Text.Value:
             return self.widget().accessibleDescription()
         return super().text(t)
@@ -40,7 +40,7 @@ class _Spoken(QAccessibleWidget):
 
 @cache
 def speak_roles() -> None:
-    """From now on widgets with a `spoken_role` are announced as that, not as an unnamed area."""
+    """From now on announce widgets with a `spoken_role` by that role, not as an unnamed area."""
     QAccessible.installFactory(_make_interface)
 
 
@@ -56,10 +56,10 @@ TOLERANCE = 4
 
 
 class TabOrder(QWidget):
-    """What stands in it is put in order at every Tab; what is hidden keeps its place."""
+    """Reorders registered widgets at every Tab; hidden ones keep their position."""
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Qt's own chain, mended before it is followed."""
+        """Reorder Qt's focus chain, then follow it."""
         stops = in_reading_order(self)
         if stops and stops != _chain(stops):
             for before, after in pairwise(stops):
@@ -69,14 +69,14 @@ class TabOrder(QWidget):
 
 @dataclass(frozen=True)
 class _Part:
-    """A widget with what Tab comes to in it."""
+    """A widget with its focusable parts."""
 
     box: QRect
     stops: list[QWidget]
 
 
 def in_reading_order(holder: QWidget) -> list[QWidget]:
-    """What Tab comes to: bands from the top down, in each of them columns from the left; what holds others is one of them."""
+    """Focusable widgets in reading order: rows from the top, columns from the left; a container counts as one."""
     parts = []
     for child in holder.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if child.isVisible() and not child.isWindow():
@@ -91,7 +91,7 @@ def _is_stop(widget: QWidget) -> bool:
 
 
 def _is_whole(widget: QWidget) -> bool:
-    """Whether Qt itself goes through its parts."""
+    """Whether Qt itself moves through its parts."""
     return isinstance(widget, QComboBox | QAbstractSpinBox)
 
 
@@ -106,7 +106,7 @@ def _order(parts: Sequence[_Part]) -> Iterator[_Part]:
 
 
 def _cut(parts: Sequence[_Part], begin: Callable[[QRect], int], end: Callable[[QRect], int]) -> list[list[_Part]]:
-    """Group the parts between the gaps that no part reaches across."""
+    """Group the parts between gaps that no part crosses."""
     groups: list[list[_Part]] = []
     reached = 0
     for part in sorted(parts, key=lambda part: begin(part.box)):
@@ -119,7 +119,7 @@ def _cut(parts: Sequence[_Part], begin: Callable[[QRect], int], end: Callable[[Q
 
 
 def _chain(stops: Sequence[QWidget]) -> list[QWidget]:
-    """The same in the order in which Tab would come to them now, from the first one on."""
+    """The same in the current Tab order, starting with the first."""
     wanted, found = {*stops}, [stops[0]]
     link = stops[0].nextInFocusChain()
     while link is not None and link is not stops[0]:
@@ -140,7 +140,7 @@ PAGES = ("page", "scrolled")
 
 
 class FocusRing(QWidget):
-    """One for the window: a child of what has the focus, drawn over it, deaf to the mouse."""
+    """One per window: a child of the focused widget, drawn over it, transparent to the mouse."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -174,7 +174,7 @@ class FocusRing(QWidget):
             self.setParent(self._window)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """As large as what it goes around; it must not die with it."""
+        """Match the size of the focused widget; must not be destroyed with it."""
         if self._around is not None and watched is self._around:
             if event.type() == QEvent.Type.Resize:
                 self.setGeometry(self._around.rect())
@@ -192,7 +192,7 @@ class FocusRing(QWidget):
 
 def _needs_ring(widget: QWidget) -> bool:
     if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
-        return False  # nobody came here by the keyboard
+        return False  # the focus did not come from the keyboard
     if isinstance(widget, QTextEdit):
         return widget.property("role") == "marked"  # the others have a border of their own
     return not isinstance(widget, (*STYLED, *NO_CHILDREN)) and widget.objectName() not in PAGES

@@ -1,4 +1,4 @@
-"""The theme and the text size of the window, which apply as soon as they are chosen."""
+"""The theme and text size of the window, applied as soon as they are chosen."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
@@ -10,7 +10,7 @@ from app.core.preferences import Preferences
 
 
 class Appearance(QObject):
-    """What is chosen is kept in `preferences`; whoever writes it there itself calls `apply`."""
+    """Stores the choice in `preferences`; code that writes it there directly must call `apply`."""
 
     changed = Signal()
 
@@ -36,19 +36,19 @@ class Appearance(QObject):
         ]
 
     def choose_theme(self, choice: str) -> None:
-        """Give the window the look of `choice` (system, light or dark) from now on."""
+        """Apply the theme `choice` (system, light or dark) from now on."""
         self._preferences.set("theme", choice)
         self.apply()
 
     def choose_text_size(self, steps: int) -> None:
-        """Make all text so many steps larger (or smaller) from now on; 0 is the usual size."""
+        """Make all text this many steps larger (or smaller) from now on; 0 is the usual size."""
         present = theme.TEXT_SIZES.index(theme.text_size())
         place = max(0, min(len(theme.TEXT_SIZES) - 1, present + steps))
         self._preferences.set("text_size", theme.TEXT_SIZES[place] if steps else theme.USUAL_SIZE)
         self.apply()
 
     def apply(self) -> None:
-        """Apply the theme, text size and motion that the preferences name."""
+        """Apply the theme, text size and motion setting from the preferences."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         theme.apply(application, self._preferences.theme, self._preferences.text_size)

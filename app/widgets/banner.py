@@ -47,7 +47,7 @@ class Banner(QFrame):
         return self._text.text()
 
     def show_message(self, kind: str, text: str) -> None:
-        """Show one sentence, with the titles of settings for their keys; empty text hides the banner."""
+        """Show one sentence, with setting titles instead of keys; empty text hides the banner."""
         text = in_titles(text)
         self.fix.hide()
         theme.role(self, f"banner-{kind}")
@@ -57,7 +57,7 @@ class Banner(QFrame):
         self.setVisible(bool(text))
 
     def offer_fix(self, fix: Fix, problem: str = "", kind: str = "error") -> None:
-        """Show a problem, below it how the data would look after this way out, and a button that takes it."""
+        """Show a problem, a preview of the data after the fix, and a button that applies it."""
         self.show_message(kind, "\n".join([translate_message(fix.sentence) or problem, *fix.preview]))
         self._fix = fix
         self.fix.setText(translate_message(fix.title))

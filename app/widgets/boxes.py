@@ -74,7 +74,7 @@ def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
 
 
 def scroll_area(content: QWidget) -> QScrollArea:
-    """Scrolls its content upwards and downwards only."""
+    """A scroll area that only scrolls vertically."""
     content.setObjectName("scrolled")
     area = QScrollArea(widgetResizable=True)
     area.setFrameShape(QFrame.Shape.NoFrame)

@@ -96,7 +96,7 @@ class FormGrid(QGridLayout):
         self.setColumnStretch(1, 1)
 
     def add(self, caption: str, field: QWidget, target: QWidget | None = None) -> QLabel:
-        """One more row; returns its caption, which names `target` where the field holds more than one."""
+        """Add a row; returns its caption, which names `target` if the field holds several widgets."""
         made = label(caption, "muted")
         named = target or field
         made.setBuddy(named)
@@ -109,7 +109,7 @@ class FormGrid(QGridLayout):
 
 
 class KpiTile(QFrame):
-    """The tile with one large number: a caption, a value, and a smaller line below (left out while empty)."""
+    """A tile with one large number: a caption, a value, and a smaller line below (hidden while empty)."""
 
     spoken_role = Role.Indicator
 
@@ -130,16 +130,16 @@ class KpiTile(QFrame):
         self._tell()
 
     def value(self) -> str:
-        """The number as shown."""
+        """The displayed text of the number."""
         return self._value.text()
 
     def set_caption(self, caption: str) -> None:
-        """Change what the number means."""
+        """Change the caption."""
         self._caption.setText(caption)
         self._tell()
 
     def set_value(self, value: str, sub: str | None = None) -> None:
-        """Change the number, and the line below where given; equal text costs nothing."""
+        """Change the number and, if given, the line below; unchanged text costs nothing."""
         if value != self._value.text():
             self._value.setText(value)
             self._tell()

@@ -1,4 +1,4 @@
-"""The actions of this window: who offers them, their shortcuts, and the sheet that lists all shortcuts."""
+"""The actions of this window: which objects offer them, their shortcuts, and the sheet that lists all shortcuts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class _Group:
 
 
 class Commands(QObject):
-    """`add` takes a group of actions; `show_palette` and `show_sheet` are made from all groups."""
+    """`add` registers a group of actions; `show_palette` and `show_sheet` show all groups."""
 
     def __init__(self, over: QWidget, parent: QObject) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class Commands(QObject):
         self.sheet: ShortcutSheet | None = None
 
     def add(self, title: str, owner: QWidget, offer: Offer, reach: Callable[[], object] = lambda: None) -> None:
-        """Listen for the shortcuts of what is offered while `owner` is in view; `reach` brings it into view."""
+        """Enable the shortcuts of offered actions while `owner` is visible; `reach` brings it into view."""
         group = _Group(title, owner, offer, reach)
         self._groups.append(group)
         for action in offer():
@@ -64,7 +64,7 @@ class Commands(QObject):
         self.sheet.open_with({group.title: group.offer() for group in self._in_order()})
 
     def _in_order(self) -> list[_Group]:
-        """What is in view first: of the pages only one is, and the window always."""
+        """Visible groups first: only one page is visible, and the window always is."""
         return sorted(self._groups, key=lambda group: (not group.owner.isVisible(), group.owner is self._over.window()))
 
     def _do(self, action: Action) -> None:
@@ -80,14 +80,14 @@ class Commands(QObject):
 
 
 def button_action(button: QAbstractButton, title: str, shortcut: str = "", icon: str = "", words: str = "") -> Action:
-    """What a button does, possible while a person could click it."""
+    """A button as an action, enabled whenever the user could click it."""
     return Action(
         title, button.click, shortcut, icon, lambda: button.isEnabled() and not button.isHidden(), words=words
     )
 
 
 def _reaching(group: _Group) -> list[Action]:
-    """The group's actions, each of which brings the group into view before it is done."""
+    """The group's actions, each of which first brings the group into view."""
 
     def do(action: Action) -> None:
         group.reach()
@@ -102,7 +102,7 @@ SHEET_COLUMNS = 2
 
 
 class ShortcutSheet(ModalOverlay):
-    """Every key of the window and its pages. `open_with` shows the groups in their order; a group without keys is left out."""
+    """All shortcuts of the window and its pages. `open_with` shows the groups; one without shortcuts is left out."""
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
@@ -125,7 +125,7 @@ class ShortcutSheet(ModalOverlay):
         self.lines: dict[str, list[tuple[str, str]]] = {}
 
     def open_with(self, groups: Mapping[str, Sequence[Action]]) -> None:
-        """Title of each group and its actions."""
+        """Show the groups, each with a title and actions."""
         self.lines = {
             title: [(action.title, ", ".join(map(native, action.shortcuts()))) for action in actions if action.shortcut]
             for title, actions in groups.items()
@@ -135,7 +135,7 @@ class ShortcutSheet(ModalOverlay):
         self.open(self.close_button)
 
     def place_card(self) -> None:
-        """As high as its lines need, where there is room."""
+        """As high as its lines need, if there is room."""
         body = self._area.widget()
         needed = (body.sizeHint().height() if body else 0) + 76
         width, height = min(SHEET_WIDTH, self.width() - 32), min(needed, self.height() - 64)

@@ -1,4 +1,4 @@
-"""An overlay that dims the window, shows one card above it, and gives the focus back when it closes."""
+"""An overlay that dims the window, shows one card above it, and returns the focus when it closes."""
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
@@ -11,7 +11,7 @@ SHADE = 105
 
 
 class ModalOverlay(QWidget):
-    """Covers `over`; put content into `card` and say where it stands in `place_card`."""
+    """Covers `over`; put content into `card` and position it in `place_card`."""
 
     closed = Signal()
 
@@ -25,7 +25,7 @@ class ModalOverlay(QWidget):
         self.hide()
 
     def open(self, focus: QWidget) -> None:
-        """Come up over everything and take the focus."""
+        """Show the overlay and take the focus."""
         if self.isHidden():
             self._before = QApplication.focusWidget()
         self.setGeometry(self._over.rect())
@@ -35,7 +35,7 @@ class ModalOverlay(QWidget):
         focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def close_curtain(self) -> None:
-        """Go away; what had the focus has it again."""
+        """Hide the overlay and return the focus."""
         if self.isHidden():
             return
         present = QApplication.focusWidget()
@@ -47,13 +47,13 @@ class ModalOverlay(QWidget):
         self.closed.emit()
 
     def place_card(self) -> None:
-        """In the middle, a little above it."""
+        """In the centre, slightly raised."""
         size = self.card.sizeHint().boundedTo(self.size() * 0.92)
         left = (self.width() - size.width()) // 2
         self.card.setGeometry(left, max(16, (self.height() - size.height()) // 3), size.width(), size.height())
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Tab goes round within the card: what lies below is not to be reached."""
+        """Keep Tab within the card: what is below must not be reachable."""
         stops = [widget for widget in _in_tab_order(self.card) if widget.isVisible() and widget.isEnabled()]
         if stops:
             present = QApplication.focusWidget()
@@ -62,35 +62,35 @@ class ModalOverlay(QWidget):
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape draws it away; no other key reaches the window below."""
+        """Escape closes it; no other key reaches the window below."""
         if event.key() == Qt.Key.Key_Escape:
             self.close_curtain()
 
     def event(self, event: QEvent) -> bool:
-        """Escape is meant for the curtain, not for a shortcut of the page below."""
+        """Reserve Escape for the overlay rather than a shortcut of the page below."""
         if event.type() == QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_Escape:  # type: ignore[attr-defined]
             event.accept()
             return True
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click beside the card draws it away."""
+        """A click beside the card closes it."""
         if not self.card.geometry().contains(event.position().toPoint()):
             self.close_curtain()
 
     def wheelEvent(self, event) -> None:
-        """Nothing below scrolls."""
+        """Prevent scrolling below."""
         event.accept()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """As large as what it covers."""
+        """Resize with the covered widget."""
         if event.type() == QEvent.Type.Resize and self.isVisible():
             self.setGeometry(self._over.rect())
             self.place_card()
         return False
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The shade."""
+        """Paint the shade."""
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(8, 10, 14, SHADE))
 

@@ -1,4 +1,4 @@
-"""Desktop integration: shows notifications and folders, and finds the desktop's language."""
+"""Desktop integration: shows notifications and folders, and detects the desktop's language."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +17,12 @@ NO_MARKUP = str.maketrans("<>", "‹›")
 
 
 def shows_messages() -> bool:
-    """Whether this desktop shows messages of programs."""
+    """Whether this desktop shows notifications."""
     return QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages()
 
 
 class DesktopMessages(QObject):
-    """Messages of the desktop, where it shows any. `show_message` says it through the desktop; the icon in its tray is there only while a message is."""
+    """Desktop notifications, if available. `show_message` sends one; the tray icon exists only while one is shown."""
 
     def __init__(self, window: QWidget, on_clicked: Callable[[], None]) -> None:
         super().__init__(window)
@@ -30,7 +30,7 @@ class DesktopMessages(QObject):
         self._icon: QSystemTrayIcon | None = None
 
     def show_message(self, title: str, text: str, is_error: bool) -> bool:
-        """Whether the desktop was told. The window asks for attention in the task bar in any case."""
+        """Show a notification; returns whether that worked. The window always requests attention in the task bar."""
         QApplication.alert(self._window)
         if not shows_messages():
             return False
@@ -41,7 +41,7 @@ class DesktopMessages(QObject):
         return True
 
     def withdraw(self) -> None:
-        """Somebody looks at the window."""
+        """Withdraw the notification: the user is looking at the window."""
         if self._icon is not None:
             self._icon.hide()
 
@@ -55,14 +55,14 @@ class DesktopMessages(QObject):
 
 
 def open_folder(path: str | Path) -> str:
-    """Show the folder; returns why that was not possible, or nothing."""
+    """Open the folder in the file manager; returns why that failed, or empty."""
     if QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
         return ""
     return tr("Couldn't open a file manager. The folder is {path}", path=path)
 
 
 def choose_language(wanted: str) -> str:
-    """The code of the language that a code, or `system`, stands for; of the desktop's, the first that is spoken."""
+    """The language code for a code or `system`; for the desktop's languages, the first supported one."""
     return i18n.pick_language(QLocale.system().uiLanguages() if wanted == i18n.SYSTEM else [wanted])
 
 

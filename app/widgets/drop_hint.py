@@ -13,7 +13,7 @@ RADIUS, MARGIN = 10, 6
 
 
 class DropHint(QWidget):
-    """Lies over a page while something is dragged there; the mouse goes through it."""
+    """Covers a page while something is dragged over it; transparent to the mouse."""
 
     def __init__(self, page: QWidget) -> None:
         super().__init__(page)
@@ -37,7 +37,7 @@ class DropHint(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A soft ground, a dashed frame, and the words on a pill."""
+        """A translucent background, a dashed frame, and the text on a pill."""
         inside = self._target.adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN) if self._target.height() > 80 else self._target
         ground = QColor(theme.color("accent_soft"))
         ground.setAlphaF(0.72)
@@ -59,7 +59,7 @@ class DropHint(QWidget):
 
 
 class DropZone(QWidget):
-    """A dashed place with a sentence; a click, Return or Space asks for a file."""
+    """A dashed area with a sentence; a click, Return or Space opens a file dialog."""
 
     spoken_role = Role.Button
 
@@ -80,19 +80,19 @@ class DropZone(QWidget):
             column.addWidget(part)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click asks."""
+        """A click opens the file dialog."""
         if self.rect().contains(event.position().toPoint()):
             self.asked.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """So do Return and Space."""
+        """Return and Space open it too."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self.asked.emit()
         else:
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The dashed frame; with the focus in the accent's colour."""
+        """The dashed frame, in the accent colour when focused."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             token = "focus" if self.hasFocus() else "border_strong"

@@ -1,4 +1,4 @@
-"""What a page shows while it is empty: an icon, a sentence, and what to do."""
+"""What an empty page shows: an icon, a sentence, and what to do."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -12,7 +12,7 @@ WIDTH, NARROWEST = 420, 200
 
 
 class EmptyState(QWidget):
-    """`asked` is emitted by the button, which is left out where `button` is empty."""
+    """`asked` is emitted by the button, which is omitted if `button` is empty."""
 
     asked = Signal()
 
@@ -48,7 +48,7 @@ class EmptyState(QWidget):
         self._sentence.setVisible(bool(sentence))
 
     def set_words(self, title: str, sentence: str, button: str | None = None) -> None:
-        """Change title and sentence, and the button where given."""
+        """Change title and sentence and, if given, the button."""
         self._title.setText(title)
         self._sentence.setText(sentence)
         self._sentence.setVisible(bool(sentence))

@@ -23,7 +23,7 @@ class IconLabel(QLabel):
         self.apply_theme()
 
     def apply_theme(self) -> None:
-        """Draw again in the present colours."""
+        """Redraw in the current colours."""
         self.setPixmap(theme.pixmap(self._name, self._token, self._size))
 
 
@@ -32,7 +32,7 @@ _TOKENS = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}
 
 
 class IconButton(QPushButton):
-    """A push button with words and an icon that follows the theme; `role` as in app.theme.
+    """A push button with text and an icon that follows the theme; `role` as in app.theme.
 
     `hint` is its tooltip, `clicked` the slot or signal that a click reaches.
     """
@@ -58,7 +58,7 @@ class IconButton(QPushButton):
         self.set_role(role)
 
     def set_role(self, role: str) -> None:
-        """Look like another kind of button; empty is a plain one."""
+        """Change the button's style; empty is a plain one."""
         self._token = _TOKENS.get(role, self._plain)
         theme.role(self, role)
         self.apply_theme()
@@ -110,5 +110,5 @@ class IconToolButton(QToolButton):
         self.apply_theme()
 
     def apply_theme(self) -> None:
-        """Draw the icon again in the present colours."""
+        """Redraw the icon in the current colours."""
         self.setIcon(theme.icon(self._name, self._token, self._size))

@@ -14,7 +14,7 @@ REACH = 12
 
 
 class PageHeader(QWidget):
-    """Title, one line below it, and the page's buttons at the right, in `buttons`."""
+    """Title, subtitle, and the page's buttons on the right, in `buttons`."""
 
     def __init__(self, title: str, subtitle: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,14 +37,14 @@ class PageHeader(QWidget):
         self.title.setText(title)
 
     def set_subtitle(self, subtitle: str) -> None:
-        """Change the line below the title."""
+        """Change the subtitle."""
         self.subtitle.setText(subtitle)
 
 
 class PageArea(QScrollArea):
-    """Where a page scrolls: its bar stands in the page's margin, so that cards end where the header ends.
+    """A page's scroll area: its scroll bar is in the page's margin, so that cards end where the header ends.
 
-    Put it into a layout that reaches REACH further to the right than what stands above and below it.
+    Put it into a layout that extends REACH pixels further to the right than what is above and below it.
     """
 
     def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
@@ -57,7 +57,7 @@ class PageArea(QScrollArea):
         self._make_room(0, 0)
 
     def _make_room(self, low: int, high: int) -> None:
-        """What the bar does not take stays empty."""
+        """The space not used by the scroll bar stays empty."""
         bar = self.verticalScrollBar()
         taken = bar.sizeHint().width() if high > low else 0
         self.setViewportMargins(0, 0, max(0, REACH - taken), 0)
@@ -72,7 +72,7 @@ def page_layout(page: QWidget) -> QVBoxLayout:
 
 
 def scrolling_layout(page: QWidget, *above: QWidget) -> QVBoxLayout:
-    """The same for a page with a PageArea, which is added to it, as is all that reaches as far into the margin."""
+    """The same for a page with a PageArea, which is added to it, like anything else that extends into the margin."""
     layout = page_layout(page)
     layout.setContentsMargins(MARGIN, 20, MARGIN - REACH, 20)
     column = QVBoxLayout()
@@ -85,9 +85,9 @@ def scrolling_layout(page: QWidget, *above: QWidget) -> QVBoxLayout:
 
 
 def fit_words(words: Mapping[QAbstractButton, str], lack: Callable[[], int]) -> set[QAbstractButton]:
-    """Let buttons of a row show their icon alone, in this order, until there is room; returns the buttons without words.
+    """Make buttons of a row icon-only, in this order, until they fit; returns those buttons.
 
-    `lack` says how many pixels are missing with the words as they are.
+    `lack` is the number of pixels missing with the current texts.
     """
     for button, text in words.items():
         button.setText(text)

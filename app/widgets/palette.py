@@ -63,7 +63,7 @@ class _Found(QAbstractListModel):
 
 
 class _Line(QStyledItemDelegate):
-    """Icon, title with the found letters marked, what it belongs to, and its keys."""
+    """Icon, title with the matching letters highlighted, category, and shortcut."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, ROW)
@@ -90,7 +90,7 @@ class _Line(QStyledItemDelegate):
 
 
 class Palette(ModalOverlay):
-    """`open_with` shows what can be done now."""
+    """`open_with` shows the actions available now."""
 
     def __init__(self, over: QWidget, do: Callable[[Action], object]) -> None:
         super().__init__(over)
@@ -125,18 +125,18 @@ class Palette(ModalOverlay):
         column.addWidget(self.nothing)
 
     def open_with(self, actions: Sequence[Action]) -> None:
-        """Show these, those of the present page first."""
+        """Show these actions, those of the current page first."""
         self._actions = actions
         self.field.clear()
         self._search()
         self.open(self.field)
 
     def visible_titles(self) -> list[str]:
-        """The titles in the list, from the top."""
+        """The listed titles, from the top."""
         return [action.title for action, _ in self._found.lines]
 
     def place_card(self) -> None:
-        """At the top, where typing changes only its lower edge."""
+        """At the top, so that typing only moves its lower edge."""
         width = min(WIDTH, self.width() - 32)
         rows = min(MAX_ROWS, len(self._found.lines))
         body = rows * ROW + 8 if rows else ROW * 2
@@ -172,7 +172,7 @@ class Palette(ModalOverlay):
             self._do(action)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows and Enter, typed into the field, belong to the list."""
+        """Send arrows and Enter from the search field to the list."""
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row, key = self.list.currentIndex().row(), event.key()
             steps = {
@@ -191,12 +191,12 @@ class Palette(ModalOverlay):
 
 
 def native(keys: str) -> str:
-    """A shortcut as this system writes it."""
+    """A shortcut in this system's notation."""
     return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def _draw_keys(painter: QPainter, area: QRect, action: Action, possible: bool) -> int:
-    """The keys at the right; returns where they begin."""
+    """Draw the shortcut on the right; returns where it starts."""
     right = area.right() - 10
     painter.setFont(theme.font(11, QFont.Weight.Medium))
     for keys in reversed([native(each) for each in action.shortcuts()]):
@@ -240,6 +240,6 @@ def _draw_title(painter: QPainter, room: QRect, title: str, places: Sequence[int
 
 
 def _stretches(length: int, marked: set[int]) -> list[tuple[int, int]]:
-    """Runs of letters that are all marked, or all not."""
+    """Runs of letters that are all highlighted, or all not."""
     cuts = [at for at in range(1, length) if (at in marked) != (at - 1 in marked)]
     return list(zip([0, *cuts], [*cuts, length], strict=True)) if length else []

@@ -21,7 +21,7 @@ GAP = 5
 
 
 class Pill(QWidget):
-    """A word on a soft background; `kind` is a key of KINDS. Painted, so that it may change often."""
+    """Text on a tinted background; `kind` is a key of KINDS. Custom painted, so that it can change often."""
 
     spoken_role = Role.Indicator
 
@@ -33,15 +33,15 @@ class Pill(QWidget):
         self.setAccessibleName(text)
 
     def text(self) -> str:
-        """The word shown."""
+        """The displayed text."""
         return self._text
 
     def kind(self) -> str:
-        """The kind that colours it."""
+        """The kind that sets its colour."""
         return self._kind
 
     def set(self, text: str, kind: str = "neutral", doubt: str = "") -> None:
-        """Change word and colour; a `doubt` shows a sign before the word, and is said when somebody asks."""
+        """Change text and colour; a `doubt` shows a sign before the text, and is explained on request."""
         if (text, kind, doubt) == (self._text, self._kind, self._doubt):
             return
         self._text, self._kind, self._doubt = text, kind, doubt
@@ -52,18 +52,18 @@ class Pill(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """The word with room at both ends."""
+        """The text with padding on both sides."""
         sign = SIGN + GAP if self._doubt else 0
         return QSize(self.fontMetrics().horizontalAdvance(self._text) + sign + 24, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A filled capsule with the word in its middle."""
+        """A filled capsule with centred text."""
         with QPainter(self) as painter:
             paint_pill(painter, self.rect(), self._text, self._kind, with_sign=bool(self._doubt))
 
 
 def paint_pill(painter: QPainter, area: QRect, text: str, kind: str, *, with_sign: bool = False) -> None:
-    """A capsule that fills `area`, with the word, and the sign of a doubt before it, in its middle."""
+    """Paint a capsule that fills `area`, with centred text and, before it, the sign of a doubt."""
     ink, ground = KINDS[kind]
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)

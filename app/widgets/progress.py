@@ -29,7 +29,7 @@ from backend.contract.rpc.protocol import Progress
 
 
 class ThinProgressBar(QWidget):
-    """May be updated at any rate. Shows a fraction from 0 to 1; None means that the amount of work is unknown and a piece wanders."""
+    """Can be updated at any rate. Shows a fraction from 0 to 1; for None (unknown), a segment moves back and forth."""
 
     spoken_role = Role.ProgressBar
 
@@ -44,11 +44,11 @@ class ThinProgressBar(QWidget):
         self.setAccessibleName(tr("Progress"))
 
     def fraction(self) -> float | None:
-        """What is shown."""
+        """The fraction shown."""
         return self._fraction
 
     def set_fraction(self, fraction: float | None, token: str = "accent") -> None:
-        """Show another fraction in the colour `token`; nothing is painted unless a pixel changes."""
+        """Show another fraction in the colour `token`; repaints only if a pixel changes."""
         bounded = None if fraction is None else min(1.0, max(0.0, fraction))
         if (bounded, token) == (self._fraction, self._token):
             return
@@ -62,12 +62,12 @@ class ThinProgressBar(QWidget):
         return QSize(120, 6)
 
     def showEvent(self, event) -> None:
-        """Wander only while seen."""
+        """Animate only while visible."""
         super().showEvent(event)
         self._follow_visibility()
 
     def hideEvent(self, event) -> None:
-        """Rest while hidden."""
+        """Pause while hidden."""
         super().hideEvent(event)
         self._timer.stop()
 
@@ -127,7 +127,7 @@ class ActivityLine(QFrame):
         self.hide()
 
     def begin(self, title: str, can_stop: bool = True) -> None:
-        """Something has begun."""
+        """Show that something has started."""
         self.title.setText(title)
         self.show_progress("", None)
         self.stop.setVisible(can_stop)
@@ -135,17 +135,17 @@ class ActivityLine(QFrame):
         self.show()
 
     def show_progress(self, detail: str, fraction: float | None) -> None:
-        """How far it is; no fraction where that is unknown."""
+        """Show the progress; no fraction if it is unknown."""
         self.detail.setText(detail)
         self.bar.set_fraction(fraction)
 
     def end(self) -> None:
-        """It is over."""
+        """Show that it is over."""
         self.hide()
 
 
 class WorkRow(QWidget):
-    """How far work in several stages has come, with the time that it takes; `stop` is its button."""
+    """The progress of work in several stages, with its time; `stop` is its button."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -164,13 +164,13 @@ class WorkRow(QWidget):
         self._clock.start()
 
     def show_progress(self, progress: Progress) -> None:
-        """How far it is; the time counts on even if nothing more is reported."""
+        """Show the progress; the time keeps counting even without further reports."""
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
         self._stage.tell(progress, time.monotonic())
         self._show_words()
 
     def end(self) -> None:
-        """It is over."""
+        """Show that it is over."""
         self._clock.stop()
 
     def _show_words(self) -> None:
@@ -219,7 +219,7 @@ def amount_words(done: float, total: float, unit: str) -> str:
 
 
 class WaitingStack(QStackedWidget):
-    """Stands in the place of an answer: `content`, or work that goes on, or a sentence with what can be done."""
+    """Replaces an answer: shows `content`, or running work, or a sentence with what to do."""
 
     stopped = Signal()
     again = Signal()
@@ -247,18 +247,18 @@ class WaitingStack(QStackedWidget):
         return page
 
     def show_content(self) -> None:
-        """The answer is there."""
+        """Show the answer."""
         self.setCurrentIndex(0)
 
     def show_waiting(self, stage: str) -> None:
-        """Work has begun."""
+        """Show that work has started."""
         self._stage = stage.removesuffix("…")
         self.words.setText(f"{self._stage}…")
         self.bar.set_fraction(None)
         self.setCurrentIndex(1)
 
     def show_progress(self, done: float, total: float, unit: str, stage: str = "") -> None:
-        """How far it is; a new stage begins anew."""
+        """Show the progress; a new stage starts at zero."""
         if stage:
             self.show_waiting(capitalize(translate_word(stage)))
             return
@@ -267,7 +267,7 @@ class WaitingStack(QStackedWidget):
         self.words.setText(" ".join(filter(None, [f"{self._stage}…", amount])))
 
     def show_sentence(self, title: str, sentence: str, button: str = "") -> None:
-        """There is no answer, and why."""
+        """Show why there is no answer."""
         self.sentence.set_words(title, sentence, button)
         self.setCurrentIndex(2)
 

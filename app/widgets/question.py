@@ -15,10 +15,10 @@ LONGEST = 60
 
 
 class Question(QMessageBox):
-    """Add buttons, then `open()` it or `exec()` it.
+    """Add buttons, then call `open()` or `exec()`.
 
-    Qt cuts a word that is longer than its line, as names of files and runs are: such a word widens the box, and one that is
-    longer than the widest line is broken.
+    Qt cuts off a word longer than its line, such as a file or run name: such a word widens the box, and one that
+    is longer than the maximum line is broken.
     """
 
     def __init__(self, parent: QWidget, title: str, text: str, details: str = "") -> None:
@@ -37,7 +37,7 @@ def _breakable(text: str) -> str:
 
 
 def _room(words: QLabel) -> int:
-    """Pixels that the longest word takes."""
+    """The width of the longest word in pixels."""
     line = QRect(0, 0, NARROWEST, 0)
     taken = words.fontMetrics().boundingRect(line, int(Qt.TextFlag.TextWordWrap), words.text()).width()
     return min(WIDEST, max(NARROWEST, taken + 1))
@@ -47,12 +47,12 @@ _CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Can
 
 
 def may_close(window: QWidget, parts: Iterable[object]) -> bool:
-    """Whether a person agrees to end what parts of the window say in `unfinished()`, a sentence; at once where nothing is."""
+    """Whether the user agrees to stop what `unfinished()` reports, a sentence; True at once if there is nothing."""
     return _agrees(window, tr("Close Burnish?"), parts, "unfinished")
 
 
 def may_restart(window: QWidget, pages: Iterable[QWidget]) -> bool:
-    """Whether a person agrees to lose what pages say in `unkept()`: who restarts thinks of coming back to it."""
+    """Whether the user agrees to lose what pages report in `unkept()`: after a restart people expect it back."""
     return _agrees(window, tr("Restart Burnish?"), pages, "unkept")
 
 

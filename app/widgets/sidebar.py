@@ -1,4 +1,4 @@
-"""The sidebar: the logo, one button for each page, and two lines about the engine at the bottom."""
+"""The sidebar: the logo, one button per page, and two lines about the engine at the bottom."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ MOST = 100
 
 
 class Logo(QWidget):
-    """The small mark of Burnish: a falling curve that becomes a bright point."""
+    """The small Burnish logo: a falling curve that ends in a bright point."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFixedSize(22, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Four bars that fall, the last one strong."""
+        """Four falling bars, the last one bold."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -37,7 +37,7 @@ class Logo(QWidget):
 
 
 class NavButton(QPushButton):
-    """A page of the window."""
+    """A button for a page."""
 
     def __init__(self, title: str, icon: str, shortcut: str) -> None:
         super().__init__(title)
@@ -54,7 +54,7 @@ class NavButton(QPushButton):
         self.apply_theme()
 
     def set_badge(self, count: int, what: str) -> None:
-        """How many things wait here to be looked at, in words for those who hear the window."""
+        """Set the number of unseen items, with a description for screen readers."""
         self._badge = count
         self.setAccessibleName(
             tr("{title}, {count} {what}", title=self._title, count=count, what=what) if count else self._title
@@ -62,11 +62,11 @@ class NavButton(QPushButton):
         self.update()
 
     def badge(self) -> int:
-        """The number that is shown; 0 where there is none."""
+        """The number shown; 0 if there is none."""
         return self._badge
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The button, and its badge at the right end."""
+        """The button, with its badge on the right."""
         super().paintEvent(event)
         if not self._badge:
             return
@@ -83,7 +83,7 @@ class NavButton(QPushButton):
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter, words)
 
     def apply_theme(self) -> None:
-        """The icon takes the accent colour on the present page."""
+        """The icon has the accent colour on the current page."""
         self.setIcon(theme.icon(self._icon, "accent_text" if self.isChecked() else "muted", 18, room=8))
 
 
@@ -127,7 +127,7 @@ class Sidebar(QFrame):
         return row
 
     def set_narrow(self, narrow: bool) -> None:
-        """Take no more room than the titles need."""
+        """Use no more width than the titles need."""
         widest = max(button.minimumSizeHint().width() for button in self.buttons()) + MARGIN * 2
         self.setFixedWidth(max(NARROW_WIDTH, min(WIDTH, widest)) if narrow else WIDTH)
 
@@ -136,15 +136,15 @@ class Sidebar(QFrame):
         return [self._group.button(number) for number in range(len(self._group.buttons()))]  # type: ignore[misc]
 
     def set_page(self, number: int) -> None:
-        """Mark the present page."""
+        """Mark the current page."""
         self._group.button(number).setChecked(True)
 
     def set_badge(self, number: int, count: int, what: str) -> None:
-        """Mark a page with how many things wait there; 0 takes the mark away."""
+        """Set a page's number of unseen items; 0 removes the badge."""
         button = self._group.button(number)
         assert isinstance(button, NavButton)
         button.set_badge(count, what)
 
     def set_engine(self, text: str) -> None:
-        """What the engine does now."""
+        """Show what the engine is doing."""
         self._engine.setText(text)

@@ -25,7 +25,7 @@ WIDTH = 380
 
 @dataclass(frozen=True)
 class ToastAction:
-    """What a message offers to do."""
+    """An action that a message offers."""
 
     title: str
     icon: str
@@ -33,7 +33,7 @@ class ToastAction:
 
 
 class Toast(QFrame):
-    """One message, perhaps with a button; the mouse over it keeps it. `done` comes when it was read, used or closed."""
+    """One message, optionally with a button; hovering keeps it open. `done` is emitted on expiry, use or close."""
 
     done = Signal()
 
@@ -75,16 +75,16 @@ class Toast(QFrame):
         self.setFixedHeight(row.totalHeightForWidth(WIDTH))
 
     def enterEvent(self, event) -> None:
-        """Wait while someone reads."""
+        """Pause while the mouse is over it."""
         self._timer.stop()
 
     def leaveEvent(self, event) -> None:
-        """Go on after reading."""
+        """Continue when the mouse leaves."""
         self._timer.start()
 
 
 class ToastOverlay(QWidget):
-    """Lies over `parent`'s corner; `show_message` stacks the newest below."""
+    """Covers `parent`'s corner; `show_message` stacks the newest at the bottom."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -97,11 +97,11 @@ class ToastOverlay(QWidget):
         self.hide()
 
     def messages(self) -> list[str]:
-        """The texts shown now, oldest first."""
+        """The current texts, oldest first."""
         return [toast.text for toast in self._toasts]
 
     def show_message(self, kind: str, text: str, action: ToastAction | None = None) -> None:
-        """Show one sentence; kind is info, success, warning or error. The same sentence is not stacked twice."""
+        """Show one sentence; kind is info, success, warning or error. A duplicate is not stacked."""
         text = in_titles(text)
         for old in [toast for toast in self._toasts if toast.text == text]:
             self._drop(old)
@@ -114,7 +114,7 @@ class ToastOverlay(QWidget):
         self._place()
 
     def show_written(self, text: str, path: str) -> None:
-        """What was written, and the way to its folder."""
+        """Show what was written, with a link to its folder."""
         folder = str(Path(path).parent)
         self.show_message("success", text, ToastAction(tr("Open folder"), "folder", lambda: self._open(folder)))
 

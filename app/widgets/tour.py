@@ -42,7 +42,7 @@ BESIDE = 14
 
 @dataclass(frozen=True)
 class TourStep:
-    """One card; `target` finds the control, or None where the card stands alone."""
+    """One card; `target` finds the control, or is None if the card stands alone."""
 
     title: str
     text: str
@@ -81,7 +81,7 @@ class Tour(ModalOverlay):
         self.closed.connect(self.ended)
 
     def begin(self) -> None:
-        """From the first card on."""
+        """Start with the first card."""
         self.place = 0
         self._show_stop()
 
@@ -106,7 +106,7 @@ class Tour(ModalOverlay):
         self.update()
 
     def _light(self) -> QRect | None:
-        """Where the control stands, in our own coordinates; None where it cannot be seen."""
+        """The control's rectangle in this widget's coordinates; None if it is not visible."""
         target = self._stops[self.place].target()
         if target is None or not target.isVisible():
             return None
@@ -115,7 +115,7 @@ class Tour(ModalOverlay):
         return area if self.rect().intersects(area) else None
 
     def place_card(self) -> None:
-        """Beside its control, where there is room for it: below, above, at the right; else in the middle."""
+        """Beside its control if there is room: below, above, or to the right; else in the centre."""
         layout = self.card.layout()
         assert layout is not None
         height = layout.totalHeightForWidth(WIDTH)
@@ -137,7 +137,7 @@ class Tour(ModalOverlay):
         self.card.setGeometry(free)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The shade, with the control in the light."""
+        """Paint the shade, with the control highlighted."""
         shade = QPainterPath()
         shade.addRect(QRectF(self.rect()))
         light = self._light()

@@ -16,10 +16,10 @@ class AdapterEntry(Protocol):
 
     @staticmethod
     def check(settings: Any, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> None:
-        """Raises InputError where the weights of a file have no place for what the settings ask."""
+        """Raises InputError if the file's weights do not have the modules that the settings name."""
         ...
 
     @staticmethod
     def count_trainable(settings: Any, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
-        """About how many parameters are trained, from the weights' shapes in the file."""
+        """Approximate number of trained parameters, from the shapes of the weights in the file."""
         ...

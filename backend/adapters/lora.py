@@ -1,4 +1,4 @@
-"""The settings of LoRA, and what can be said of it before a framework is loaded."""
+"""The settings of LoRA, and what can be checked before a framework is loaded."""
 
 from collections.abc import Iterable, Mapping
 from math import prod
@@ -15,7 +15,7 @@ _EXAMPLES = 8
 
 
 class Settings(Section):
-    """Low-rank adaptation: each chosen matrix learns a difference of low rank; the model's own weights stay."""
+    """Low-rank adaptation: each chosen matrix learns a low-rank update; the model's own weights stay frozen."""
 
     type: Annotated[Literal["lora"], Field(title="Type")] = "lora"
     """The kind of adapter."""
@@ -42,7 +42,7 @@ class Settings(Section):
 
 
 class Lora:
-    """LoRA (Hu et al. 2021), in the layout of PEFT's files."""
+    """LoRA (Hu et al. 2021), saved in PEFT's file layout."""
 
     title = "LoRA"
     description = "Trains small matrices added to the model, which needs far less memory."
@@ -50,14 +50,14 @@ class Lora:
 
     @staticmethod
     def check(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> None:
-        """Raises InputError where a target is no matrix of the file."""
+        """Raises InputError if a target is not a matrix in the file."""
         for target in settings.targets if isinstance(settings.targets, list) else ():
             if not any(is_meant(name, target) for name in _matrices(shapes, with_tables=True)):
                 raise no_such_matrix(target, _matrices(shapes))
 
     @staticmethod
     def count_trainable(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
-        """Rank times both sides of every matrix that is meant; heads not yet made are not counted."""
+        """Rank times the sum of both sides of every target matrix; heads that do not exist yet are not counted."""
         known = _matrices(shapes, with_tables=isinstance(settings.targets, list))
         chosen = {name: shape for name, shape in known.items() if _is_chosen(settings, name)}
         if settings.targets == "auto" and not chosen:
@@ -68,12 +68,12 @@ class Lora:
 
 
 def is_meant(module: str, target: str) -> bool:
-    """Whether a target of the settings means the module of this full name."""
+    """Whether a target in the settings matches the module with this full name."""
     return module == target or module.endswith(f".{target}")
 
 
 def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
-    """The refusal of a target that no module of the model bears."""
+    """The error for a target that matches no module of the model."""
     names = sorted({name.rpartition(".")[2] for name in modules})
     return InputError(
         "adapter.targets: this model has no module named {target}; its modules include {names}",
@@ -84,12 +84,12 @@ def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
 
 
 def cannot_leave_alone(reason: str) -> InputError:
-    """The refusal of `saved: adapter`."""
+    """The error for `saved: adapter` when it is not possible."""
     return InputError("adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved", reason=reason)
 
 
 def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
-    """Raises InputError where the adapter of a model would need more of it: enlarged embeddings, or an adapter before."""
+    """Raises InputError if the adapter cannot be saved alone: enlarged embeddings, or an adapter as its model."""
     if resized:
         raise cannot_leave_alone(message("added tokens enlarge the model itself"))
     if adapted:
@@ -106,7 +106,7 @@ USUAL = (
 
 
 def _matrices(shapes: Mapping[str, tuple[int, ...]], *, with_tables: bool = False) -> dict[str, tuple[int, ...]]:
-    """Name of the module → shape, for what is no embedding; only a list of targets can mean one of those."""
+    """Module name → shape, without embeddings unless `with_tables`; only a list of targets can name embeddings."""
     return {
         name.removesuffix(".weight"): shape
         for name, shape in shapes.items()

@@ -1,4 +1,4 @@
-"""What a command is, and what several commands share: arguments, and finding the run that is named."""
+"""What a command is, and what several commands share: arguments, and finding the requested run."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SHOWN_RUNS = 5
 
 @dataclass(frozen=True)
 class Command:
-    """One word after `burnish`; `execute` returns the exit code. Without `help` it is not listed."""
+    """One subcommand of `burnish`; `execute` returns the exit code. Without `help` it is not listed."""
 
     name: str
     help: str
@@ -38,7 +38,7 @@ def add_json(parser: ArgumentParser) -> None:
 
 
 def add_changes(parser: ArgumentParser, example: str = "training.learning_rate=3e-5") -> None:
-    """`--set KEY=VALUE`, as often as wanted."""
+    """Add `--set KEY=VALUE`, which can be repeated."""
     parser.add_argument(
         "--set",
         dest="changes",
@@ -50,7 +50,7 @@ def add_changes(parser: ArgumentParser, example: str = "training.learning_rate=3
 
 
 def add_conversion(parser: ArgumentParser) -> None:
-    """What only the person at the keyboard may allow, too."""
+    """Add the options that only the user can approve, including weight conversion."""
     parser.add_argument(
         "--convert-weights",
         action="store_true",
@@ -59,7 +59,7 @@ def add_conversion(parser: ArgumentParser) -> None:
 
 
 def add_consents(parser: ArgumentParser) -> None:
-    """What only the person at the keyboard may allow."""
+    """Add the options that only the user can approve."""
     parser.add_argument(
         "--trust-remote-code",
         action="store_true",
@@ -76,10 +76,10 @@ def require_spec(path: Path) -> None:
 
 
 def requested_run(name_or_path: str) -> RunFolder:
-    """The run that is meant. Raises InputError that names the newest runs."""
+    """The requested run. Raises InputError that lists the newest runs."""
     found = find_run(name_or_path, runs_folder())
     if found:
-        return found.main_folder()  # one host's folder is no run of its own
+        return found.main_folder()  # a host's folder is not a run
     names = [one_line(folder.name) for folder in run_folders(runs_folder())[:SHOWN_RUNS]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")

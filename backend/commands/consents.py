@@ -14,7 +14,7 @@ from backend.contract.run.folder import find_run
 
 
 def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") -> dict[str, str]:
-    """Keep the consent to the code of every target; gives name → version. Raises InputError."""
+    """Record consent to the code of every target; returns name → version. Raises InputError."""
     if not arguments.trust_remote_code:
         return {}
     from backend.inference import code_consent  # loads the hub library
@@ -26,7 +26,7 @@ def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") 
 
 
 def convert_if_asked(arguments: Namespace, target: str) -> None:
-    """Convert the old weights of a model folder or hub id once. Raises InputError."""
+    """Convert a model folder's or hub id's old weights once, if the user asked for it. Raises InputError."""
     if not arguments.convert_weights or find_run(target, runs_folder()) is not None:
         return
     from backend.models import location  # loads the hub library

@@ -112,7 +112,7 @@ def _report_request(arguments: Namespace) -> "ReportRequest":
 
 
 def _other_splits(target: str) -> dict[str, str]:
-    """`validation` and `test` of a folder of files that are named for them."""
+    """The `validation` and `test` files in a folder, recognised by name."""
     from backend.data.data_files import ignored_files, split_of
 
     found = {split_of(Path(name)) for name in ignored_files(target)}
@@ -155,7 +155,7 @@ def _split_in_words(split: str, one: "SplitReport", inputs: list[str]) -> list[s
 
 
 def _rows(count: int, one: str = "", several: str = "") -> str:
-    """How many rows, and the verb that goes with them."""
+    """The number of rows with the matching verb."""
     return f"{count:,} {'row' if count == 1 else 'rows'} {one if count == 1 else several}".rstrip()
 
 
@@ -185,7 +185,7 @@ def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
 
 
 def _add_import(actions: Any) -> None:
-    """The action `import` beside the others of `burnish data`."""
+    """Add the `import` action to `burnish data`."""
     parser = add_action(
         actions,
         "import",
@@ -235,7 +235,7 @@ def _output_folder(where: Path) -> Path:
 
 
 def _add_recognise(actions: Any) -> None:
-    """The action `recognise` beside the others of `burnish data`."""
+    """Add the `recognise` action to `burnish data`."""
     parser = add_action(
         actions, "recognise", "detect what files or a folder contain, and print the data section that reads them"
     )
@@ -257,7 +257,7 @@ def _recognise(arguments: Namespace) -> int:
 
 
 def _describe_section(found: "RecognisedData") -> str:
-    """The sentence as a comment, then what a spec needs."""
+    """The sentence as a comment, then the lines to put in a spec."""
     lines = [f"# {found.words}", *(f"# left out: {one.name} ({one.reason})" for one in found.left_out)]
     lines += [f"# careful: {one}" for one in found.warnings]
     if found.task:

@@ -44,12 +44,12 @@ def _show_in_window(folder: RunFolder, spec: "RunSpec") -> int:
     try:
         return window.show("--run", str(folder.path))
     except RunFailed as error:
-        # The run goes on without the window, so the terminal takes over.
+        # The run continues without the window, so the terminal takes over.
         screen = ProgressScreen()
         screen.line(str(error))
         return _report(Follower(folder, EventReader(folder.events), screen).watch(), False)
     finally:
-        supervisor.returncode = supervisor.poll() or 0  # a run that still goes on outlives this process on purpose
+        supervisor.returncode = supervisor.poll() or 0  # an active run outlives this process on purpose
 
 
 def _report(outcome: RunOutcome, as_json: bool) -> int:

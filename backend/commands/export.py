@@ -76,7 +76,7 @@ def _write(curves: "Curves", stream: TextIO) -> int:
 
 
 def _model_arguments(parser: ArgumentParser) -> None:
-    """The options of `--model`."""
+    """Add the options of `--model`."""
     parser.add_argument(
         "--dtype", choices=("float32", "float16"), default="float32", help="number format of --model (default: float32)"
     )
@@ -88,7 +88,7 @@ def _model_arguments(parser: ArgumentParser) -> None:
 
 
 def export_model(arguments: Namespace) -> int:
-    """Write the folder and say where it is. Raises InputError."""
+    """Export the model folder and report its path. Raises InputError."""
     if arguments.merged:
         _merge_adapter(arguments)
     else:
@@ -133,7 +133,7 @@ def _merge_adapter(arguments: Namespace) -> None:
 
 
 def _predictions_arguments(parser: ArgumentParser) -> None:
-    """The options that belong to `--predictions`."""
+    """Add the options of `--predictions`."""
     own = parser.add_argument_group("with --predictions")
     own.add_argument(
         "--split",
@@ -156,7 +156,7 @@ def _predictions_arguments(parser: ArgumentParser) -> None:
 
 
 def export_predictions(arguments: Namespace) -> int:
-    """Write them and say where. Raises InputError."""
+    """Export the predictions and report their path. Raises InputError."""
     from backend.helper.queries import prediction_filter, predictions  # load pyarrow
 
     run, output = requested_run(arguments.run), user_path(arguments.predictions).absolute()

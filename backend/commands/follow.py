@@ -1,4 +1,4 @@
-"""Follows a run in a terminal, in the queue and until its process has ended, and answers Ctrl-C."""
+"""Follows a run in a terminal, from the queue until its process exits, and handles Ctrl-C."""
 
 import json
 import os
@@ -33,7 +33,7 @@ MAX_METRICS = 12
 
 @dataclass
 class RunOutcome:
-    """How an attempt ended and what it made."""
+    """How an attempt ended and what it produced."""
 
     folder: RunFolder
     state: str = "lost"
@@ -45,7 +45,7 @@ class RunOutcome:
 
     @property
     def exit_code(self) -> int:
-        """1 for a run that failed or was lost, INTERRUPTED_EXIT_CODE for one that was interrupted, else 0."""
+        """1 for a failed or lost run, INTERRUPTED_EXIT_CODE for an interrupted one, else 0."""
         return {"failed": 1, "lost": 1, "interrupted": INTERRUPTED_EXIT_CODE}.get(self.state, 0)
 
     def as_json(self) -> str:
@@ -66,14 +66,14 @@ class RunOutcome:
 
 
 class EventReader:
-    """The events that were added since the last look; a half-written line waits for the next."""
+    """Reads the events added since the last read; a half-written line is left for the next one."""
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self._path, self._offset = path, offset
 
     @classmethod
     def at_end(cls, path: Path) -> "EventReader":
-        """A reader of what the next attempt will add; a torn last line is cut by it and written anew."""
+        """A reader for the events of the next attempt, which removes a half-written last line and writes it again."""
         if not path.exists():
             return cls(path)
         with open_unlinked(path) as file:
@@ -83,7 +83,7 @@ class EventReader:
         return cls(path, begin + last + 1 if last >= 0 or not begin else size)
 
     def new(self) -> Iterator[events.AnyEvent]:
-        """In the order of the file, a piece of it at a time; nothing where the file is not there (yet, or any more)."""
+        """Yield new events in file order, one block at a time; nothing if the file does not exist."""
         while piece := self._read():
             found, taken = events.decode_lines(piece)
             if not taken and len(piece) < events.LONGEST_LINE_BYTES:
@@ -95,7 +95,7 @@ class EventReader:
         try:
             with open_unlinked(self._path) as file:
                 size = file.seek(0, os.SEEK_END)
-                if size < self._offset:  # it was deleted, and has begun anew
+                if size < self._offset:  # it was deleted and started again
                     self._offset = 0
                 file.seek(self._offset)
                 return file.read(min(size - self._offset, events.LONGEST_LINE_BYTES))
@@ -104,7 +104,7 @@ class EventReader:
 
 
 class Follower:
-    """Shows a run's events and gathers its outcome."""
+    """Shows a run's events and collects its outcome."""
 
     def __init__(self, folder: RunFolder, reader: EventReader, screen: ProgressScreen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
@@ -118,9 +118,9 @@ class Follower:
         """What was measured after one step, one split after another; it becomes one line."""
 
     def watch(self) -> RunOutcome:
-        """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone.
+        """Follow the run until the attempt is over. The first Ctrl-C asks it to stop; a second one detaches from it.
 
-        SIGTERM and SIGUSR1 interrupt the run; a second SIGTERM ends this process alone.
+        SIGTERM and SIGUSR1 interrupt the run; a second SIGTERM ends only this process.
         """
         restore = on_interruption(self._interrupt)
         try:
@@ -151,7 +151,7 @@ class Follower:
         alive = True
         while alive:
             self._queue.report_changes()
-            alive = self._folder.life() == "alive"  # asked before the last look, so that no word is missed
+            alive = self._folder.life() == "alive"  # checked before the last read, so that no event is missed
             for event in self._reader.new():
                 self._report_evaluation(event)
                 self._show(event)
@@ -159,7 +159,7 @@ class Follower:
                 time.sleep(LOOK_SECONDS)
 
     def _report_evaluation(self, event: events.AnyEvent) -> None:
-        """Before anything else is shown than that another split is measured after the same step."""
+        """Print the collected evaluation, unless another split is still being evaluated at the same step."""
         goes_on = isinstance(event, events.StageProgress | events.EvaluationFinished | events.ProgramCompiled)
         if goes_on or (isinstance(event, events.StageStarted) and event.stage in ("evaluating", "compiling")):
             return
@@ -191,7 +191,7 @@ class Follower:
         return outcome
 
     def _first_gone(self) -> str:
-        """Of a host that is not the first: how that ended. JAX ends the others' processes at once, with no word of their own."""
+        """How the first host ended, on any other host. JAX kills the others' processes without an explanation."""
         until = time.monotonic() + FIRST_SECONDS if self._run.path != self._folder.path else 0.0
         while (first := self._run.exit_record()) is None and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
@@ -238,14 +238,14 @@ class Follower:
 
 
 class QueueReporter:
-    """Tells in lines what a run waits for, and when it begins."""
+    """Prints what a run is waiting for, and when it starts."""
 
     def __init__(self, folder: RunFolder, screen: ProgressScreen) -> None:
         self._folder, self._screen = folder, screen
         self._told, self._looked = "", 0.0
 
     def report_changes(self) -> None:
-        """Say what has changed; called again and again."""
+        """Report what has changed since the last call."""
         now = time.monotonic()
         if not self._folder.queued.exists():
             self._report_start()
@@ -268,7 +268,7 @@ class QueueReporter:
 
 
 def waits_for(folder: RunFolder) -> str:
-    """`waits for rte-3 and 1 more (1 of 2 in the queue)`; empty where it waits no more."""
+    """`waits for rte-3 and 1 more (1 of 2 in the queue)`; empty if it is not waiting."""
     queue = queue_of(folder.path.parent)
     names = [run.name for run in queue.waiting]
     if folder.name not in names:
@@ -282,9 +282,9 @@ def waits_for(folder: RunFolder) -> str:
 
 
 def report_outcome(outcome: RunOutcome, as_json: bool) -> int:
-    """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed.
+    """Print how a run ended and return the exit code. The last line on stderr says in one sentence why a run failed.
 
-    Where a command mends it, that stands in the line above.
+    If a command fixes the problem, it is on the line above.
     """
     if as_json:
         print(outcome.as_json(), flush=True)
@@ -322,7 +322,7 @@ def evaluation_line(evaluated: list[events.EvaluationFinished]) -> str:
 
 
 def format_metrics(metrics: dict[str, float | None]) -> str:
-    """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last. Of very many the variants are left out."""
+    """Metrics on one line: `accuracy 0.872, loss 0.31`; loss comes last. Very many are shown without variants."""
     names = sorted(metrics, key=lambda name: name == "loss")
     if len(names) > MAX_METRICS:
         names = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
@@ -331,5 +331,5 @@ def format_metrics(metrics: dict[str, float | None]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four significant digits; `nan` where there is none."""
+    """Four significant digits; `nan` if there is no value."""
     return "nan" if value is None else f"{value:.4g}"

@@ -55,7 +55,7 @@ def _import(arguments: Namespace) -> int:
 
 
 def _import_file(arguments: Namespace) -> "tuple[str, ImportedSpec]":
-    """The name of the system, and what was made of it."""
+    """The other system's name, and the result of the import."""
     from backend.importing import determined, example_scripts, pymarlin
 
     if arguments.line is not None or arguments.file.suffix in _SCRIPT_FILES:
@@ -86,7 +86,7 @@ def _text(path: Path) -> str:
 
 
 def _validate(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
-    """The spec with `--set` changes, valid for every setting. Raises InputError."""
+    """The spec with `--set` changes, fully validated. Raises InputError."""
     from backend.contract import spec_file
     from backend.preflight.resolve import resolve
 

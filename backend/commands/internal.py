@@ -45,16 +45,16 @@ def _run(arguments: Namespace) -> int:
 
 
 class _InterruptOnce:
-    """Requests the interruption of a run once.
+    """Requests the interruption of a run at most once.
 
-    The supervisor may have been told as well, and a request that comes after the answer would count as a new one.
+    The supervisor may have received the signal too, and a second request after the answer would count as a new one.
     """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._is_requested = folder, False
 
     def request(self, _: int) -> None:
-        """Takes the number of a signal."""
+        """Request the interruption; takes the signal's number."""
         if self._is_requested:
             return
         self._is_requested = True
@@ -63,13 +63,13 @@ class _InterruptOnce:
 
 
 class RedactedStream(io.TextIOBase):
-    """What Python code prints on its way to `process.log`, without hub tokens."""
+    """Redacts hub tokens from what Python code prints to `process.log`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Pass it on; a token that is written in two halves is not recognised."""
+        """Pass it on; a token split across two writes is not recognised."""
         self._stream.write(redact(text))
         return len(text)
 
@@ -78,12 +78,12 @@ class RedactedStream(io.TextIOBase):
         self._stream.flush()
 
     def fileno(self) -> int:
-        """The real one, for libraries that write by it."""
+        """The real file descriptor, for libraries that write to it directly."""
         return self._stream.fileno()
 
 
 def _explain_failed_start(folder: RunFolder) -> None:
-    """An incomplete installation ends an attempt before its first event; people still get their sentence."""
+    """Explain an incomplete installation, which ends an attempt before its first event."""
     from backend.contract.run.events import RunFinished
     from backend.training.event_log import EventLog  # needs none of those libraries
 
@@ -123,7 +123,7 @@ def _measure(arguments: Namespace) -> int:
 
 
 def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
-    """The one place of this process where an exception becomes a sentence."""
+    """The only place in this process where an exception becomes a message."""
     from backend.preflight import resolve  # these load the data room
     from backend.training import timing_trial
     from backend.training.failures.failure import FailureContext, recognise_failure
@@ -154,14 +154,14 @@ def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: C
 
 
 def _end_with_the_asker() -> None:
-    """Whoever asked has gone, so nobody waits: end in the midst of a step, with all that was written."""
+    """Exit, even mid-step, when stdin closes: the process that asked is gone."""
     sys.stdin.buffer.read()
     places.remove_scratch(os.getpid())
     os._exit(0)
 
 
 def _no_arguments(parser: ArgumentParser) -> None:
-    """There are none: requests come over stdin."""
+    """No arguments: requests come over stdin."""
 
 
 def _serve(arguments: Namespace) -> int:

@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.5
 
 
 def require_folder(position: Position, folder: Path | None) -> None:
-    """Raises InputError where several hosts could not find one another's run."""
+    """Raises InputError if several hosts could not find each other's run."""
     if position.count > 1 and folder is None:
         raise InputError(
             f"--run-folder: {position.count} hosts train one run; name a folder on a disk that all of them share"
@@ -23,7 +23,7 @@ def require_folder(position: Position, folder: Path | None) -> None:
 
 
 def join(folder: Path, position: Position) -> RunFolder:
-    """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
+    """This host's folder in the run that the first host started at `folder`, once it listens. Raises InputError."""
     run, screen = RunFolder(folder), ProgressScreen()
     screen.line(f"host {position.number} of {position.count} waits for the first one, up to {position.timeout:g} s")
     try:
@@ -58,7 +58,7 @@ def _join_run(run: RunFolder, position: Position) -> RunFolder:
 
 
 def _running_attempt(run: RunFolder) -> int:
-    """The number of the attempt that lives at the first host; 0 where none does."""
+    """The number of the attempt running on the first host; 0 if there is none."""
     if run.exists():
         run.check()
     record = run.process_record()

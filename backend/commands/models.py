@@ -104,7 +104,7 @@ def _download(arguments: Namespace) -> int:
 
 
 class _DownloadProgress:
-    """Shows a download with its speed and the time that is left."""
+    """Shows a download with its speed and remaining time."""
 
     def __init__(self, screen: ProgressScreen, name: str) -> None:
         self._screen, self._name = screen, name

@@ -1,4 +1,4 @@
-"""Makes a run folder from a checked spec, and starts an attempt on it."""
+"""Creates a run folder from a validated spec, and starts an attempt on it."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
-    """The spec, checked in full; nothing has been written. Raises InputError."""
+    """The fully checked spec; writes nothing. Raises InputError."""
     from backend.commands.screen import ProgressScreen
     from backend.preflight import checks
     from backend.preflight.pandas_left_out import leave_pandas_out  # these load pyarrow and the data room
@@ -40,7 +40,7 @@ def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
 
 
 def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
-    """A new run folder with the spec in it: at `path`, or named by date and spec under the runs folder."""
+    """Create a run folder that holds the spec: at `path`, or under the runs folder, named by date and spec."""
     from backend.contract import spec_file
     from backend.preflight import task_facts
 
@@ -50,7 +50,7 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):
             task_facts.keep(folder, prepared.fitted)
-            write_whole(folder.spec, text.encode())  # a folder is a run from the moment its spec stands there, whole
+            write_whole(folder.spec, text.encode())  # a folder is a run as soon as its complete spec exists
     except InputError:
         with suppress(OSError):
             folder.facts.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
 def change_engine(
     folder: RunFolder, spec: "RunSpec", checkpoints: "Checkpoints", engine: str, *, new_optimizer: bool
 ) -> "RunSpec":
-    """Let a run go on with another engine: its spec from now on. The one as it was stays beside it. Raises InputError."""
+    """Continue a run with another engine. The previous spec is kept beside the new one. Raises InputError."""
     with _hold(folder, message("another engine")):
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
@@ -71,7 +71,7 @@ def change_engine(
 
 
 def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
-    """Let a run go on with other settings: its spec from now on. The one as it was stays beside it. Raises InputError."""
+    """Continue a run with other settings. The previous spec is kept beside the new one. Raises InputError."""
     with _hold(folder, message("other settings")):
         from backend.training import spec_change
 
@@ -81,7 +81,7 @@ def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "
 
 @contextmanager
 def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
-    """Nobody resumes the run meanwhile. Raises InputError where somebody has, or where it is another user's."""
+    """Keep the run from being resumed meanwhile. Raises InputError if it is running or belongs to another user."""
     from backend.contract.run.lock import RunLocked, take_lock
 
     try:
@@ -101,7 +101,7 @@ def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
 
 
 def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> "RunSpec":
-    """Put the spec, once it is checked, in the place of that of the last attempt, which stays as `kept`."""
+    """Replace the run's spec with this one after checking it; the spec of the last attempt is kept as `kept`."""
     from backend.contract import spec_file
     from backend.preflight import checks
     from backend.training import spec_change
@@ -130,7 +130,7 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
 
 
 def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subprocess.Popen[bytes]":
-    """Start the next attempt of the run, whose spec this is, here and now or when its turn comes; the supervisor's process.
+    """Start the run's next attempt with this spec, now or in its turn; returns the supervisor process.
 
     Raises InputError or RunFailed.
     """
@@ -140,13 +140,13 @@ def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subpro
 
 
 def requested_changes(arguments: Namespace) -> list[str]:
-    """The changes of the command line, the wish to run the model's code among them."""
+    """The changes from the command line, including `--trust-remote-code`."""
     changes = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
     return [*arguments.changes, *changes]
 
 
 def agree_to_code(spec: "RunSpec", arguments: Namespace) -> "RunSpec":
-    """The spec, of a hub model with the commit to whose code the person has just agreed. Raises InputError."""
+    """The spec, pinned for a hub model to the commit whose code the user just approved. Raises InputError."""
     model = spec.model
     versions = consents.agree_if_asked(
         arguments, model.name_or_path, *([model.tokenizer] if model.tokenizer else []), revision=model.revision

@@ -66,7 +66,7 @@ def _plan(arguments: Namespace) -> int:
 
 
 def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen) -> str | None:
-    """Measure; the sentence where the memory was not enough."""
+    """Run the measurement; returns a sentence if memory was not enough."""
     from backend.training import timing_trial_process
 
     lines: list[str] = []
@@ -117,7 +117,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _format_fix(remedy: "MemoryFix") -> str:
-    """What would help, with the memory that it leaves, and how to say it on the command line."""
+    """A fix, the memory that it would use, and the command-line options for it."""
     changes = " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in remedy.changes.items())
     verdict = "fits" if remedy.fits else "still too much"
     return f"  {remedy.title}: about {remedy.memory_mb / 1000:.2f} GB, {verdict} ({changes})"
@@ -130,7 +130,7 @@ def _duration(plan: "RunPlan") -> str:
 
 
 def _origin(measured: "Measurement", now: float) -> str:
-    """Where the time comes from, and the memory that was seen."""
+    """Where the time estimate comes from, and the measured memory."""
     how = "measured on this machine" if measured.source == "measurement" else "from a run on this machine"
     words = [f"  {how} {time_span.ago(now - measured.time)}"]
     if measured.memory_mb is not None:

@@ -157,7 +157,7 @@ def _predict(arguments: Namespace) -> int:
 
 
 def _run_files(arguments: Namespace) -> tuple[Path, Path]:
-    """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
+    """The CSV file and its Parquet twin in the run's folder, where the window looks for them."""
     from backend.inference.predictions_file import free_name
 
     run = find_run(arguments.target, runs_folder())
@@ -189,7 +189,7 @@ def _answer(arguments: Namespace) -> int:
 
 
 def _right_answers(arguments: Namespace) -> list[str]:
-    """One for each input, empty where none was given."""
+    """One answer per input; empty if none was given."""
     if arguments.right and arguments.append is None:
         raise InputError("--right: it goes into a file; name one with --append")
     if len(arguments.right) > len(arguments.input):
@@ -208,13 +208,13 @@ def _row(text: str) -> dict[str, Any]:
 
 
 def _print_json(values: dict[str, Any]) -> None:
-    import msgspec  # writes null for a metric that is not a number, where the standard library writes NaN
+    import msgspec  # writes null for NaN, where the standard library writes NaN
 
     print(msgspec.json.encode(values).decode())
 
 
 def _list_skipped(result: "EvaluationResult | PredictionResult") -> str:
-    """Where the first skipped rows stand, and why they were skipped."""
+    """The locations of the first skipped rows, and why they were skipped."""
     named = "; ".join(f"{one.place}: {one.reason}" for one in result.skipped[:SHOWN])
     return named + ("; …" if len(result.skipped) > SHOWN else "")
 

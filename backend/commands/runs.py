@@ -1,4 +1,4 @@
-"""Runs `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
+"""Runs `burnish runs`, `note` and `compare`: lists runs, edits a run's notes, and shows several runs side by side."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ NO_CURVES = "its curves are missing, because its events.jsonl was deleted"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What `burnish runs --json` prints of a run."""
+    """One run in the output of `burnish runs --json`."""
 
     name: str
     run: str
@@ -79,7 +79,7 @@ def _texts(run: Summary) -> tuple[str, ...]:
 
 
 def _sort(runs: list[Summary], column: str) -> list[Summary]:
-    """Newest, or largest metric, first; texts by the alphabet; runs without a value last. Raises InputError."""
+    """Newest or largest metric first; text alphabetically; runs without a value last. Raises InputError."""
     if column not in SORTED_BY and runs and not any(column in run.metrics for run in runs):
         known = sorted({name for run in runs for name in run.metrics})
         raise InputError(f"--sort: no run has {column!r}; there are {', '.join([*SORTED_BY, *known])}")
@@ -180,7 +180,7 @@ def _compare(arguments: Namespace) -> int:
 
 
 def summary(folder: RunFolder) -> Summary:
-    """The run's line; a folder with unreadable events gets one too."""
+    """The run's summary; a folder with unreadable events gets one too."""
     found, notes = landmarks(folder.events), read_notes(folder)
     first = _last(found, events.RunStarted)
     plan = _last(found, events.PlanMade)
@@ -244,7 +244,7 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
 
 
 def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:
-    """How the last attempt ended, if it said so itself."""
+    """How the last attempt ended, if it recorded that itself."""
     marks = (*_ATTEMPTS, events.RunFinished)
     last = next((event for event in reversed(found) if isinstance(event, marks)), None)
     return last if isinstance(last, events.RunFinished) else None

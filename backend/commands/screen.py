@@ -1,4 +1,4 @@
-"""Shows progress in a terminal, a bar where stderr is one, else a plain line now and then; lets no stranger's text steer it."""
+"""Shows progress in a terminal: a bar if stderr is one, else occasional lines; escapes control characters."""
 
 import io
 import os
@@ -19,13 +19,13 @@ LINE_SECONDS = 5.0
 
 
 class PlainStream(io.TextIOBase):
-    """A stream for people: what would steer their terminal is written out, whoever's name, path, cell or answer holds it."""
+    """A text stream for people: escapes terminal control characters in any name, path, cell or answer."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Pass it on, made visible."""
+        """Escape control characters and pass the text on."""
         self.stream.write(escape_controls(text))
         return len(text)
 
@@ -34,31 +34,31 @@ class PlainStream(io.TextIOBase):
         self.stream.flush()
 
     def isatty(self) -> bool:
-        """As the real one."""
+        """The underlying stream's answer."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """The real one, for libraries that write by it."""
+        """The real file descriptor, for libraries that write to it directly."""
         return self.stream.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """As of the real one."""
+        """The underlying stream's encoding."""
         return getattr(self.stream, "encoding", None) or "utf-8"
 
     @property
     def buffer(self) -> Any:
-        """The bytes of the real one."""
+        """The underlying stream's byte buffer."""
         return getattr(self.stream, "buffer")  # noqa: B009 (a stream that a test puts there has none)
 
 
 @contextmanager
 def plain_streams() -> Iterator[None]:
-    """Lets commands print anything: stderr is for people, and so is stdout where it is a terminal; a file stays exact.
+    """Make printing safe: escape stderr, and stdout if it is a terminal; output to a file stays exact.
 
-    What JSON prints is JSON still, as the signs are written like its own escapes.
+    JSON stays valid JSON, because the characters are escaped as JSON would escape them.
     """
-    out, err = sys.stdout or _open_null(), sys.stderr or _open_null()  # None where a shell has closed it (>&-)
+    out, err = sys.stdout or _open_null(), sys.stderr or _open_null()  # None if a shell has closed it (>&-)
     sys.stdout = out
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="backslashreplace")  # half a character has no encoding
@@ -72,17 +72,17 @@ def plain_streams() -> Iterator[None]:
 
 
 def _open_null() -> IO[str]:
-    """A stream that keeps nothing, at the descriptor that was closed, so that no file of ours gets its number."""
+    """Open a null stream at a closed descriptor, so that none of our files gets its number."""
     return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _raw(stream: Any) -> Any:
-    """The stream itself, for what Burnish says to the terminal."""
+    """The underlying stream, for the control sequences that Burnish itself sends."""
     return stream.stream if isinstance(stream, PlainStream) else stream
 
 
 class ProgressScreen:
-    """One progress at a time on stderr, with lines above it."""
+    """One progress bar at a time on stderr, with lines above it."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()
@@ -91,7 +91,7 @@ class ProgressScreen:
         self._spoken = 0.0
 
     def start_stage(self, name: str, total: int = 0, unit: str = "", announce: bool = True) -> None:
-        """A new stage; it takes the place of the last one."""
+        """Start a new stage, which replaces the last one."""
         self.close()
         self._name = name
         if self._is_terminal:
@@ -110,7 +110,7 @@ class ProgressScreen:
         self._spoken = time.monotonic()
 
     def advance(self, done: int, total: int = 0, words: str = "") -> None:
-        """How far the stage is; `words` are shown beside."""
+        """Advance the stage; `words` are shown beside the bar."""
         if self._bar is not None:
             self._bar.total = total or self._bar.total
             self._bar.set_postfix_str(escape_controls(words), refresh=False)
@@ -119,7 +119,7 @@ class ProgressScreen:
             self.line(f"{self._name} {done}{f'/{total}' if total else ''}{f'  {words}' if words else ''}")
 
     def line(self, text: str) -> None:
-        """One line that stays."""
+        """Print a line that stays on screen."""
         self._spoken = time.monotonic()
         if self._bar is not None:
             self._bar.write(escape_controls(text), file=_raw(sys.stderr))
@@ -127,18 +127,18 @@ class ProgressScreen:
             print(text, file=sys.stderr, flush=True)
 
     def report(self, name: str) -> "StageReport":
-        """A stage as the function that data and models report their progress to."""
+        """A stage as the callback that data and models report progress to."""
         return StageReport(self, name)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
 
 class StageReport:
-    """Shows a stage from its first report on; where there is no bar, only if it takes long."""
+    """Shows a stage from its first report; without a bar, only if the stage takes long."""
 
     def __init__(self, screen: ProgressScreen, name: str) -> None:
         self._screen, self._name, self._begun = screen, name, False

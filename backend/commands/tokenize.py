@@ -1,4 +1,4 @@
-"""`burnish tokenize`: tokenizes a text or several, and decodes ids and pieces."""
+"""`burnish tokenize`: tokenizes one or more texts, and decodes ids and pieces."""
 
 import re
 import sys
@@ -129,7 +129,7 @@ def _open(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, .
 
 
 def _goes_as_file(arguments: Namespace) -> bool:
-    """Whether the file is counted as it is read, which knows of no pair, no words, no limit and no padding."""
+    """Whether to count the file while reading it, which supports no pairs, words, limit or padding."""
     return bool(arguments.counts and arguments.file is not None and not _given_options(arguments).keys() & _OF_A_TEXT)
 
 
@@ -139,7 +139,7 @@ def _given_options(arguments: Namespace) -> dict[str, Any]:
 
 
 def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
-    """The same question that the window asks."""
+    """The same query that the window sends."""
     template = arguments.chat_template
     source: dict[str, Any] = {"text": text}
     if arguments.messages:

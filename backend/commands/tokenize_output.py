@@ -27,7 +27,7 @@ _TOLD = (*COUNTS, "limit", "stored_truncation", "notes")
 def tokens(
     tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, notes: tuple[str, ...], arguments: Namespace
 ) -> int:
-    """Every token with its place, or counts alone."""
+    """Every token with its position, or only counts."""
     if question.file is not None:
         rest = _stream(tokenizer, question)
         _counts(_add_notes(rest, notes), arguments.json)
@@ -63,7 +63,7 @@ def print_decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[
 
 
 def print_pieces(tokenizer: "PreTrainedTokenizerBase", given: Sequence[str], as_json: bool) -> int:
-    """Pieces as ids and text."""
+    """Pieces as ids and as text."""
     found = decoding.pieces_to_text(tokenizer, given)
     if as_json:
         _print_json(msgspec.to_builtins(found))
@@ -75,7 +75,7 @@ def print_pieces(tokenizer: "PreTrainedTokenizerBase", given: Sequence[str], as_
 
 
 def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, as_json: bool) -> int:
-    """The lines of the text as the padded batch that a model gets."""
+    """The lines of the text as the padded batch that a model receives."""
     names = set(BatchQuestion.__struct_fields__) & set(TokenizeQuestion.__struct_fields__) - {"padding"}
     given: dict[str, Any] = {name: getattr(question, name) for name in names}
     lines = lines_of(question.text or "")
@@ -94,7 +94,7 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
 
 
 def write_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, arguments: Namespace) -> int:
-    """The lines of a file into an Arrow file."""
+    """Tokenize the lines of a file into an Arrow file."""
     screen = ProgressScreen()
     screen.start_stage("tokenising", announce=False)
     rows, count = tokenize_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
@@ -108,7 +108,7 @@ def write_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion
 
 
 def steps(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, part: int | None, as_json: bool) -> int:
-    """What each step made of the text, or of a part of it, counted from 0."""
+    """The text, or a part of it (counted from 0), after each step."""
     given = {name: getattr(question, name) for name in TokenizeQuestion.__struct_fields__}
     found = pipeline.steps(tokenizer, StepsQuestion(**given, part=part))
     if as_json:
@@ -193,6 +193,6 @@ def _print_json(values: dict[str, Any]) -> None:
 
 
 def _escape_piece(piece: str) -> str:
-    """A piece on one line of a terminal."""
+    """A piece escaped to fit on one terminal line."""
     plain = "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in piece)
     return plain if len(plain) <= WIDEST else plain[:WIDEST] + "…"

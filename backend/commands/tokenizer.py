@@ -1,4 +1,4 @@
-"""Runs `burnish tokenizer`: `vocab` and `compare` look into tokenizers; training one and looking at rows are files of their own."""
+"""Runs `burnish tokenizer`: `vocab` and `compare` inspect tokenizers; training and viewing rows are separate files."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ def _execute(arguments: Namespace) -> int:
 
 
 def _add_vocab(actions: Any) -> None:
-    """The words after `burnish tokenizer vocab`."""
+    """The arguments of `burnish tokenizer vocab`."""
     parser = add_action(actions, "vocab", "show, search and export the pieces of a tokenizer")
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
     parser.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
@@ -178,7 +178,7 @@ def _cell(value: Any) -> str:
 
 
 def _add_compare(actions: Any) -> None:
-    """The words after `burnish tokenizer compare`."""
+    """The arguments of `burnish tokenizer compare`."""
     parser = add_action(actions, "compare", "compare two to four tokenizers")
     parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folders, tokenizer.json, Hub IDs or runs")
     given = parser.add_mutually_exclusive_group(required=True)
@@ -281,7 +281,7 @@ def _print_data_comparison(found: DataComparison, as_json: bool) -> None:
 
 
 def data_as_json(found: DataComparison) -> dict[str, Any]:
-    """The counts with tokens per row, word and character of each tokenizer."""
+    """Each tokenizer's counts, with tokens per row, word and character."""
     values = msgspec.to_builtins(found)
     for counts, language in zip([values["total"], *values["languages"]], [found.total, *found.languages], strict=True):
         for each in MEASURES:

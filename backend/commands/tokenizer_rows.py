@@ -1,4 +1,4 @@
-"""Runs `burnish tokenizer rows` and `lengths`: the rows of a training as the model gets them, and how long they are."""
+"""Runs `burnish tokenizer rows` and `lengths`: training rows as the model receives them, and how long they are."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -27,13 +27,13 @@ _MARKS = {"padding": "_", "ignored": "-", "special": "s", "second": "2", "unknow
 
 
 def _add_subject(parser: ArgumentParser) -> None:
-    """The spec or run, and which of its splits."""
+    """Add the arguments for the spec or run and its split."""
     parser.add_argument("subject", metavar="SPEC|RUN", help="a spec file (YAML), or the name or folder of a run")
     parser.add_argument("--split", choices=SPLITS, default="train", help="which split (default: train)")
 
 
 def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
-    """Open what `_add_subject` named. Raises InputError."""
+    """Open what the arguments of `_add_subject` name. Raises InputError."""
     from backend.inspect import batch_preview
     from backend.preflight import resolve  # load the data room
 
@@ -48,7 +48,7 @@ def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
 
 
 def add_rows(actions: Any) -> None:
-    """The words after `burnish tokenizer rows`."""
+    """The arguments of `burnish tokenizer rows`."""
     rows = add_action(actions, "rows", "show what the model receives in a training step")
     _add_subject(rows)
     which = rows.add_mutually_exclusive_group()
@@ -80,7 +80,7 @@ def _rows(arguments: Namespace) -> int:
 
 
 def _find_rows(preview: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
-    """The lines, and the features token by token where that is asked for: in JSON always."""
+    """The list of features, and the features token by token if requested (always in JSON)."""
     from backend.inspect import feature_view
 
     if arguments.step is not None:
@@ -145,7 +145,7 @@ def _tokens(sequence: "TokenSequence") -> list[str]:
 
 
 def add_lengths(actions: Any) -> None:
-    """The words after `burnish tokenizer lengths`."""
+    """The arguments of `burnish tokenizer lengths`."""
     lengths = add_action(actions, "lengths", "show how long the rows of a spec or a run are compared to its limits")
     _add_subject(lengths)
     add_changes(lengths, "task.max_length=256")

@@ -39,7 +39,7 @@ _WIDTH = 24
 
 
 def add_train(actions: Any) -> None:
-    """The words after `burnish tokenizer train`."""
+    """The arguments of `burnish tokenizer train`."""
     train = add_action(actions, "train", "train a new tokenizer on texts")
     _add_data(train, required=True)
     train.add_argument(
@@ -63,7 +63,7 @@ def add_train(actions: Any) -> None:
 
 
 def _add_data(parser: Any, *, required: bool) -> None:
-    """`--data`, `--source`, `--column` and `--set data.…`: any column of any data."""
+    """Add `--data`, `--source`, `--column` and `--set data.…`: any column of any data."""
     parser.add_argument(
         "--data",
         metavar="FILE",
@@ -79,7 +79,7 @@ def _add_data(parser: Any, *, required: bool) -> None:
 
 
 def _read_texts(arguments: Namespace, screen: ProgressScreen) -> "ColumnTexts":
-    """The texts that `_add_data`'s words name. Raises InputError."""
+    """The texts named by the arguments of `_add_data`. Raises InputError."""
     from backend.contract import spec_file
     from backend.inspect.column_texts import read_column_texts  # loads the data room
     from backend.inspect.data_report import source_keys
@@ -125,7 +125,7 @@ def _train(arguments: Namespace) -> int:
 
 @contextmanager
 def _name_option_in_errors(fields: Mapping[str, object]) -> Iterator[None]:
-    """A mistake about a setting, one of `fields`, names the option that a person wrote."""
+    """Make an error about a setting in `fields` name the command-line option instead."""
     try:
         yield
     except InputError as error:
@@ -148,7 +148,7 @@ def _report_on(screen: ProgressScreen) -> Any:
 
 
 def _stoppable(learn: "Callable[[], LearnedTokenizer]") -> "LearnedTokenizer":
-    """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
+    """Train in a thread, because the library runs for minutes and only notices Ctrl-C at the end."""
     # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
     stderr = None if sys.stderr is None else os.dup(2)
     try:
@@ -165,7 +165,7 @@ def _stoppable(learn: "Callable[[], LearnedTokenizer]") -> "LearnedTokenizer":
 
 
 def _print_json_line(made: "TrainedTokenizer") -> str:
-    """The answer as one line, with the ratios that it implies."""
+    """Print the answer on one line, with the ratios derived from it."""
     import msgspec
 
     values = msgspec.to_builtins(made)
@@ -179,7 +179,7 @@ def _print_json_line(made: "TrainedTokenizer") -> str:
 
 
 def _describe_made(made: "TrainedTokenizer") -> str:
-    """A table of what was measured, and last where the tokenizer lies."""
+    """A table of the measurements, and finally the tokenizer's folder."""
     lines = []
     if made.compression:
         rows = f"{made.compression[0].rows:,} {'held-out ' if made.held_out else ''}texts"
@@ -198,7 +198,7 @@ def _compression_line(measured: "Compression", own: str) -> str:
 
 
 def add_extend(actions: Any) -> None:
-    """The words after `burnish tokenizer extend`."""
+    """The arguments of `burnish tokenizer extend`."""
     extend = add_action(actions, "extend", "add tokens to a tokenizer")
     extend.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
     extend.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")

@@ -1,4 +1,4 @@
-"""`burnish train` and `burnish resume`: start an attempt and follow it to its end."""
+"""`burnish train` and `burnish resume`: start an attempt and follow it until it ends."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def attempt(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> RunOutcome:
-    """Start the next attempt of the run, whose spec this is, or let it wait its turn, and watch it until it is over."""
+    """Start or queue the run's next attempt with this spec, and follow it until it is over."""
     screen = ProgressScreen()
     reader = EventReader.at_end(folder.events)
     supervisor = new_run.start(folder, spec, queue=queue)
@@ -71,7 +71,7 @@ def _train(arguments: Namespace) -> int:
     joining.require_folder(position, arguments.run_folder)
     _refuse_queue_of_hosts(position, arguments)
     if not position.is_first:
-        new_run.agree_to_code(spec, arguments)  # each host has consents of its own
+        new_run.agree_to_code(spec, arguments)  # each host has its own consents
         folder = joining.join(arguments.run_folder, position)
         return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
     prepared = new_run.prepare(spec, arguments)
@@ -120,9 +120,9 @@ def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
 
 
 def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "Checkpoints") -> None:
-    """Raise InputError where resuming could only end as it ended before."""
+    """Raise InputError if resuming could only end the same way again."""
     end = last_end(landmarks(folder.events))
-    if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started
+    if end is None or folder.life() == "alive":  # an active run is rejected when it is started
         return
     if end.state == "finished":
         raise InputError(

@@ -14,17 +14,17 @@ MISSING = "the window needs PySide6 and pyqtgraph; install them with: pip instal
 
 
 def can_show() -> bool:
-    """Whether there is a display and what the window needs."""
+    """Whether there is a display and the window's libraries are installed."""
     return has_display() and is_installed()
 
 
 def is_installed() -> bool:
-    """Whether the window's libraries are there; nothing is imported."""
+    """Whether the window's libraries are installed; imports nothing."""
     return all(importlib.util.find_spec(name) for name in ("PySide6", "pyqtgraph", "app"))
 
 
 def show(*arguments: str) -> int:
-    """Open the window, and again if it asks for that, and wait for it; its exit code. Raises RunFailed with the way out."""
+    """Open the window, reopen it on request, and wait; returns its exit code. Raises RunFailed that says what to do."""
     if not is_installed():
         raise RunFailed(MISSING, "window_missing")
     code = OPEN_AGAIN

@@ -1,4 +1,4 @@
-"""Reads plain Arrow arrays as numpy arrays; pyarrow's own way loads pandas, which takes half a second."""
+"""Reads plain Arrow arrays as numpy arrays; pyarrow's own conversion loads pandas, which takes half a second."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ _TYPES = {"int64": "int64", "uint64": "uint64", "int32": "int32", "double": "flo
 
 
 def numbers(column: "pa.Array | pa.ChunkedArray") -> "np.ndarray":
-    """Whole numbers, fractions or flags without a copy where there is one chunk; an empty fraction is NaN.
+    """Integers, floats or booleans, without a copy if there is one chunk; a null float is NaN.
 
     Raises ValueError for other types.
     """
@@ -46,7 +46,7 @@ def _bits(buffer: Any, offset: int, count: int) -> "np.ndarray":
 
 
 def whole_numbers(values: "np.ndarray") -> "pa.Array":
-    """An Arrow array of 64-bit whole numbers, without a copy."""
+    """An Arrow array of 64-bit integers, without a copy."""
     import numpy as np
     import pyarrow as pa
 

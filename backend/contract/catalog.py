@@ -11,7 +11,7 @@ from backend.contract.versions import CONTRACT_VERSION
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A part that a column of the data can play in a task, for example `text` or `label`."""
+    """A role that a data column can have in a task, for example `text` or `label`."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def is_used(column: Column, setting: Callable[[str], Any]) -> bool:
-    """Whether a column plays a part under a task's settings, asked for by name."""
+    """Whether a column is used under a task's settings, looked up by name."""
     return all(setting(name) in values for name, values in column.when.items())
 
 
@@ -71,7 +71,7 @@ DEVICES_OF_EVERY_ENGINE = ("auto", "cpu", "cuda")
 
 
 class EngineEntry(msgspec.Struct, frozen=True):
-    """One engine; `missing` says what to install where it cannot be used."""
+    """One engine; `missing` says what to install if it cannot be used."""
 
     name: str
     title: str
@@ -89,16 +89,16 @@ class EngineEntry(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an engine does not take a spec: the key to change, and a sentence."""
+    """Why an engine rejects a spec: the key to change, and a sentence."""
 
     field: str
     reason: str
 
 
 def find_refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
-    """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet.
+    """Why an engine cannot train a model with an optimizer; an empty model type means not known yet.
 
-    Without an optimizer nothing is trained.
+    No optimizer means that nothing is trained.
     """
     if engine.missing:
         return Refusal(
@@ -147,7 +147,7 @@ class AdapterEntry(msgspec.Struct, frozen=True):
 
 
 class MetricEntry(msgspec.Struct, frozen=True):
-    """A metric that tasks give, or that an installed package adds; `tasks` is empty where it measures all."""
+    """A metric of one or more tasks or of an installed package; `tasks` is empty if it applies to all."""
 
     name: str
     title: str
@@ -168,7 +168,7 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 class Device(msgspec.Struct, frozen=True):
-    """Something to compute on."""
+    """A device to compute on."""
 
     kind: str
     index: int
@@ -183,7 +183,7 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """All that can be chosen. `spec` is the JSON Schema of the sections that are not open."""
+    """Everything that can be chosen. `spec` is the JSON Schema of the sections that are not open."""
 
     tasks: list[TaskEntry]
     sources: list[SourceEntry]

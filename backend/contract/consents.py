@@ -1,6 +1,6 @@
 """Records which model code this user has approved, in one file in the configuration folder.
 
-Window and command line both write it; every process that is about to run such code reads it anew.
+The window and the command line both write it; a process reads it again before it runs such code.
 """
 
 import json
@@ -20,7 +20,7 @@ _LATEST = 2.0**32
 
 @dataclass(frozen=True)
 class CodeConsent:
-    """The agreement to one version of one model's code."""
+    """Consent to one version of one model's code."""
 
     name: str
     """A hub id, or a folder."""
@@ -42,7 +42,7 @@ def path() -> Path:
 
 
 def read() -> list[CodeConsent]:
-    """All consents that can be understood, by name; none where the file is not there or is no such file."""
+    """All valid consents, by name; none if the file is missing or invalid."""
     try:
         kept = json.loads(path().read_text(encoding="utf-8"))["code"]
         found = [
@@ -59,7 +59,7 @@ def _is_sound(one: CodeConsent) -> bool:
 
 
 def changed_at() -> int:
-    """Another number after every change, so that nothing stays open to which a person agrees no longer."""
+    """A number that changes with the file, so that no model stays open after its consent is withdrawn."""
     try:
         return path().stat().st_mtime_ns
     except OSError:
@@ -67,7 +67,7 @@ def changed_at() -> int:
 
 
 def agree(name: str, version: str, code: str, files: tuple[str, ...] = (), origin: str = "") -> None:
-    """Keep the consent. Raises InputError where it cannot be kept."""
+    """Record the consent. Raises InputError if it cannot be saved."""
     assert all((name, version, code)), "a consent to nothing in particular would be one to everything"
 
     def add_consent(kept: list[CodeConsent]) -> list[CodeConsent]:
@@ -78,7 +78,7 @@ def agree(name: str, version: str, code: str, files: tuple[str, ...] = (), origi
 
 
 def withdraw(name: str, version: str) -> None:
-    """Agree no longer, neither to it nor to copies of it. Raises InputError where that cannot be kept."""
+    """Withdraw the consent, for copies of the code too. Raises InputError if that cannot be saved."""
     _write(lambda kept: _remove_consent(kept, name, version))
 
 
@@ -92,7 +92,7 @@ def _remove_consent(kept: list[CodeConsent], name: str, version: str) -> list[Co
 
 
 def covers(name: str, version: str, code: str) -> bool:
-    """Whether exactly this is agreed to."""
+    """Whether exactly this version is approved."""
     return any((one.name, one.version, one.code) == (name, version, code) for one in read())
 
 

@@ -20,7 +20,7 @@ SYSTEM_REASONS = (
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out of a mistake that a click can take: the settings, what a button says, and how the data would look then."""
+    """A one-click fix: the settings, the button's text, and how the data would look afterwards."""
 
     title: str
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class Fix:
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; the message is one sentence with the way out, made as by `message`.
+    """Invalid user input; the message is one sentence that says what to do, made as by `message`.
 
-    `field` is the dotted key of the spec that is to be changed, if there is one. The command line
+    `field` is the dotted spec key to change, if there is one. The command line
     turns it into exit code 2, the helper process into an answer, the form into a mark at the field. `at_line` is the
-    line of that value, from 1, if it has several. `fix` is a way out that the window offers as a button.
+    line within a multi-line value, from 1. `fix` is a fix that the window offers as a button.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ def first_line(error: BaseException) -> str:
 
 
 class RunFailed(RuntimeError):
-    """A run that had started cannot continue; the message, made as by `message`, says why, `hint` which setting helps."""
+    """A started run cannot continue; the message, made as by `message`, says why; `hint` says which setting helps."""
 
     def __init__(self, template: str, code: str = "unknown", /, *, hint: str = "", **values: Any) -> None:
         super().__init__(message(template, **values))
@@ -70,22 +70,22 @@ class RunFailed(RuntimeError):
 
 
 class LibraryPanic(RuntimeError):
-    """A library in Rust gave up in the midst of its work; the message is its own."""
+    """A Rust library panicked; the message is its own."""
 
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """What a library in Rust calls a panic is no Exception in Python, so that nobody would hear of it: raised as LibraryPanic."""
+    """Raise panics of Rust libraries as LibraryPanic: in Python they are not an Exception and would go unreported."""
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # every such library has a class of its own, which none exports
+        if type(error).__name__ == "PanicException":  # every such library has its own class, and none exports it
             raise LibraryPanic(next(iter(str(error).splitlines()), message("it has no message"))) from error
         raise
 
 
 def describe_system_error(error: BaseException) -> str | None:
-    """One sentence for what the system refused, be it a file, room or memory; None for what only we can explain."""
+    """One sentence for an operating system error (files, disk space, memory); None if it is not one."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or _lacks_memory(error):
         return message(
             "there is not enough memory for this; close other programs, raise the limit (ulimit -v), or use less data"
@@ -125,7 +125,7 @@ def describe_system_error(error: BaseException) -> str | None:
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    """Whether a library could not be loaded, or a thread not be started, for want of address space."""
+    """Whether a library could not be loaded, or a thread could not start, for lack of address space."""
     words = str(error)
     return (isinstance(error, ImportError) and ("failed to map" in words or "allocate memory" in words)) or (
         isinstance(error, RuntimeError) and "can't start new thread" in words

@@ -1,4 +1,4 @@
-"""The output shapes in which a task and an engine meet.
+"""The output heads that tasks and engines share.
 
 A head fixes four things: the arrays of a batch, the loss, the loss's denominator, and what
 `Engine.evaluate` returns. All arrays are numpy; B is rows, L is length, D is the length of targets, C is labels,
@@ -17,7 +17,7 @@ K is choices. int64 and float32 unless stated; -100 marks a label that is unknow
 | SEQ2SEQ_LM | `labels` (B, D), *not shifted* | cross-entropy | targets | `token_loss` (B, D), `token_prediction` (B, D) int32 |
 
 For CAUSAL_LM position i of both outputs belongs to the target at position i (predicted from the positions
-before it), position 0 is never a target; `token_loss` is 0 where there is none. Vocabulary logits never leave the engine.
+before it), position 0 is never a target; `token_loss` is 0 if there is none. Vocabulary logits never leave the engine.
 For SEQ2SEQ_LM the engine makes the decoder's input of `labels`, as the architecture shifts them (the start token, then
 all labels but the last, -100 replaced by padding); `evaluate` needs `labels`, `generate` does not.
 
@@ -45,7 +45,7 @@ input token or for the one after it, or a sequence of its own."""
 
 
 class Head(StrEnum):
-    """The output shape of a model."""
+    """The type of a model's output head."""
 
     CAUSAL_LM = "causal_lm"
     MASKED_LM = "masked_lm"
@@ -59,23 +59,23 @@ class Head(StrEnum):
 
     @property
     def declared(self) -> "HeadDeclaration":
-        """What is declared of this head."""
+        """The declaration of this head."""
         return DECLARATIONS[self]
 
     @property
     def targets(self) -> Targets:
-        """What a model with it learns to give."""
+        """What a model with this head learns to predict."""
         return DECLARATIONS[self].targets
 
     @property
     def chooses_labels(self) -> bool:
-        """Whether what it gives is one of several labels, for a row or each of its tokens."""
+        """Whether it predicts one of several labels, for a row or for each token."""
         return DECLARATIONS[self].names_labels or self.targets == "choice"
 
 
 @dataclass(frozen=True)
 class HeadDeclaration:
-    """What the rest of the backend must know of a head; its loss and outputs are in each engine's `heads.py`."""
+    """What the rest of the backend needs to know about a head; its loss and outputs are in each engine's `heads.py`."""
 
     purpose: str
     """What a model with it can do, behind "can"."""
@@ -131,7 +131,7 @@ DECLARATIONS = {
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """What an engine must know of the head beside its kind: the labels' names in id order and their weights."""
+    """What an engine needs to know about the head besides its kind: the label names in id order and their weights."""
 
     head: Head
     labels: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Messages for people: English text whose template and values are remembered, so that the window can translate it.
+"""Messages for people: English text that remembers its template and values, so that the window can translate it.
 
 `message("{path} has no column {column}", path=path, column=column)` is an ordinary `str`: terminals, logs, files and scripts
-need to know nothing of this. The process remembers how its latest messages were made. Replies of the helper and events
-carry that beside the text as a table, `{text: [template, values]}`, and the window takes the table back in with `learn`.
+do not need to know about this. The process remembers how its latest messages were made. Helper replies and events
+carry that beside the text as a table, `{text: [template, values]}`, which the window loads with `learn`.
 A message without values needs no entry: its text is the template. `make texts` collects the templates for translators.
 """
 
@@ -29,14 +29,14 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z]\w*)(?::(,?(?:\.\d\d?)?[dfg%]?))?\
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Origin:
-    """How a text was made; `many` is the template's plural, which belongs to every `count` but 1."""
+    """How a text was made; `many` is the plural template, used for every `count` but 1."""
 
     template: str
     values: Mapping[str, Value]
     many: str = ""
 
     def encoded(self) -> list[Any]:
-        """As it stands in a table: `[template, values]` or `[one, many, values]`."""
+        """The entry in a table: `[template, values]` or `[one, many, values]`."""
         return [self.template, *filter(None, [self.many]), self.values]
 
 
@@ -44,20 +44,20 @@ _origins: OrderedDict[str, Origin] = OrderedDict()
 
 
 def message(template: str, /, **values: Any) -> str:
-    """A sentence with its values; braces stay if there are none. Values that are messages are translated with it."""
+    """A sentence with its values; braces without values stay. Values that are messages are translated with it."""
     if not values:
         return template
     return _remember(template.format(**values), template, values)
 
 
 def plural(one: str, many: str, count: int, /, **values: Any) -> str:
-    """The form of a sentence that belongs to a number, which `{count}` or `{count:,}` shows."""
+    """The form of a sentence that matches a number, which `{count}` or `{count:,}` shows."""
     values = {"count": count, **values}
     return _remember((one if count == 1 else many).format(**values), one, values, many)
 
 
 def join(separator: str, parts: Iterable[str]) -> str:
-    """Several messages as one text."""
+    """Join several messages into one text."""
     values = {f"part_{number}": part for number, part in enumerate(parts)}
     if len(values) < 2:
         return "".join(values.values())
@@ -84,12 +84,12 @@ def _plain(value: Any) -> Value:
 
 
 def origin_of(text: str) -> Origin | None:
-    """How a text was made; None if it is no message, has no values, or was made too long ago."""
+    """How a text was made; None if it is not a message, has no values, or is too old."""
     return _origins.get(text)
 
 
 def table_of(part: Any) -> dict[str, list[Any]]:
-    """The table of all messages in an answer or event, and of those that are values within them."""
+    """The table of all messages in an answer or event, including those used as values."""
     found: dict[str, list[Any]] = {}
     texts = list(_texts(part)) if _origins else []
     while texts:
@@ -102,7 +102,7 @@ def table_of(part: Any) -> dict[str, list[Any]]:
 
 
 def _texts(part: Any) -> Iterable[str]:
-    """The texts in a value of any depth. Of long lists of numbers or tokens only texts are looked at."""
+    """The texts in a nested value. Long lists of numbers or tokens are skipped."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, Mapping):
@@ -122,7 +122,7 @@ def _texts(part: Any) -> Iterable[str]:
 
 
 def learn(table: Any) -> None:
-    """Remember a table's messages. It may come from a stranger: an entry that does not make exactly its text is ignored."""
+    """Remember a table's messages. It may be untrusted: an entry that does not produce exactly its text is ignored."""
     if isinstance(table, Mapping):
         for text, encoded in islice(table.items(), MAX_ENTRIES):
             if origin := _checked(text, encoded):
@@ -150,9 +150,9 @@ def _checked(text: Any, encoded: Any) -> Origin | None:
 
 
 def fill(template: str, values: Mapping[str, Value]) -> str:
-    """A template with its values as `message` would fill them in, and nothing more than that.
+    """Fill in a template's values as `message` would, and nothing more.
 
-    Raises KeyError and ValueError for what is no template, or wants values that are not there.
+    Raises KeyError or ValueError for an invalid template, or one with missing values.
     """
 
     def shown(found: re.Match[str]) -> str:

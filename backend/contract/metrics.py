@@ -1,4 +1,4 @@
-"""What a metric is: a value with its name, its title, whether greater is better, its range, its tasks and its function."""
+"""What a metric is: a function with its name, title, direction, range and tasks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Score = Callable[[Any, Any, Any], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. A file of `backend.metrics` exports such values; a task of another package may list some of its own."""
+    """One metric. Each module of `backend.metrics` exports some; a task of another package may list its own."""
 
     name: str
     title: str
@@ -29,6 +29,6 @@ class Metric:
 
 
 def base_metric(name: str, known: Iterable[str]) -> str | None:
-    """Which of the known metrics a name is, or is a variant of: `f1_PER`, `dev/f1`; of several the longest."""
+    """The known metric that a name is or is a variant of (`f1_PER`, `dev/f1`); the longest match wins."""
     own = name.rsplit("/", 1)[-1]
     return max((one for one in known if own == one or own.startswith(f"{one}_")), key=len, default=None)

@@ -1,8 +1,8 @@
 """Switches a backend process offline, so that nothing leaves the machine (stdlib only).
 
-Libraries are asked to stay offline by their variables; whatever asks the network nevertheless, or forgets to ask
-whether it may, is refused by Python's audit hook before a socket is opened or a name looked up. Sockets that native code
-opens by itself pass by the hook: of what Burnish starts these are the hosts of a run on several hosts, which are wanted.
+Libraries are asked to stay offline by their variables; any that tries the network anyway, or forgets to ask
+whether it may, is blocked by Python's audit hook before it opens a socket or looks up a name. Sockets that native code
+opens itself bypass the hook: in Burnish these are only the hosts of a multi-host run, which are wanted.
 """
 
 import ipaddress
@@ -32,11 +32,11 @@ _installed: list[bool] = []
 
 
 class OfflineError(ConnectionError):
-    """Something wanted to leave the machine while the offline switch is on."""
+    """Something tried to use the network while offline mode is on."""
 
 
 def enforce() -> None:
-    """Where the switch is on, refuse from now on whatever would leave this machine; cannot be taken back."""
+    """In offline mode, block anything that would leave this machine from now on; cannot be undone."""
     if not is_offline() or _installed:
         return
     os.environ.update(TOLD)
@@ -47,7 +47,7 @@ def enforce() -> None:
 
 @contextmanager
 def allow_network() -> Iterator[None]:
-    """What this thread asks within the block is wanted by name, such as another host of the same run."""
+    """Allow this thread to use the network inside the block, for example to reach another host of the same run."""
     _state.permitted = True
     try:
         yield

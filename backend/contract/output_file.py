@@ -1,4 +1,4 @@
-"""Writes what a person named as an output: whole or not at all, never over a device, a link, an input or a run's own files (stdlib only)."""
+"""Writes a user's output file whole or not at all, never over a device, link, input or run file (stdlib only)."""
 
 import errno
 import os
@@ -20,9 +20,9 @@ _SIGNS_OF_A_RUN = (_RUN.events.name, _RUN.lock.name, _RUN.process.name)
 
 
 def check_output(path: Path, option: str = "", *others: Path) -> None:
-    """Raises InputError where no file may be written at `path`.
+    """Raises InputError if no file may be written at `path`.
 
-    `option` is what the person named it by; `others` are read, or written as well.
+    `option` is the option that named it; `others` are inputs or other outputs.
     """
     name = _name_path(path, option)
     with output_errors(path, option):
@@ -46,7 +46,7 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
 
 
 def check_appended(path: Path, option: str = "") -> None:
-    """Raises InputError where no rows may be added to a file at `path`, which may be there already."""
+    """Raises InputError if rows cannot be appended to the file at `path`, which may already exist."""
     name = _name_path(path, option)
     with output_errors(path, option):
         _check_kind(path, name)
@@ -57,7 +57,7 @@ def check_appended(path: Path, option: str = "") -> None:
 
 
 def check_output_folder(folder: Path, option: str = "") -> None:
-    """Raises InputError where `folder`, to which files will be written, is a run's or lies in one."""
+    """Raises InputError if `folder`, which will receive files, is a run's folder or inside one."""
     run = _run_above(folder)
     if run is not None:
         raise InputError(
@@ -69,9 +69,9 @@ def check_output_folder(folder: Path, option: str = "") -> None:
 
 @contextmanager
 def whole_file(path: Path, option: str = "", *others: Path) -> Iterator[Path]:
-    """The path of a file beside, to be written, which takes the name `path` in the end. Raises InputError.
+    """A temporary path to write to, renamed to `path` at the end. Raises InputError.
 
-    Where anything fails `path` stays as it was, and nothing lies beside it.
+    On failure `path` stays as it was, and the temporary file is removed.
     """
     check_output(path, option, *others)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -87,7 +87,7 @@ def whole_file(path: Path, option: str = "", *others: Path) -> Iterator[Path]:
 
 @contextmanager
 def output_errors(path: Path, option: str = "", *written: Path) -> Iterator[None]:
-    """What the system refuses as an InputError with the way out; an OSError that names another file than these passes."""
+    """Turn system errors into InputErrors that say what to do; an OSError about another file passes through."""
     try:
         yield
     except OSError as error:
@@ -119,7 +119,7 @@ def _check_kind(path: Path, name: str) -> None:
 
 
 def _run_above(folder: Path) -> Path | None:
-    """The run whose folder this is, or lies in."""
+    """The run folder that this is, or is inside."""
     real = Path(os.path.realpath(folder))
     return next((one for one in (real, *real.parents) if _is_run(one)), None)
 
@@ -149,7 +149,7 @@ def _write_error(error: OSError, name: str) -> InputError:
 
 
 def _number_of_a_copy(error: OSError) -> int | None:
-    """Of the first error that `shutil.copytree` collected: it keeps their words alone."""
+    """The errno of the first error that `shutil.copytree` collected, which keeps only their messages."""
     words = str(error)
     return next((number for number in (*NO_ROOM, errno.EROFS) if f"[Errno {number}]" in words), None)
 

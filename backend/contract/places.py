@@ -1,4 +1,4 @@
-"""Says where Burnish keeps things outside a run folder: runs, caches, preferences, and what nobody needs once its process has ended."""
+"""Where Burnish keeps things outside a run folder: runs, caches, preferences, and each process's temporary files."""
 
 import os
 import shutil
@@ -26,20 +26,20 @@ def runs_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Tables, tokenised features and converted weights, all of which can be made again; `BURNISH_CACHE` overrides."""
+    """Tables, tokenized features and converted weights, all of which can be recreated; `BURNISH_CACHE` overrides."""
     override = os.environ.get("BURNISH_CACHE")
     return Path(override).expanduser().absolute() if override else Path(platformdirs.user_cache_dir("burnish", False))
 
 
 def private_folder(name: str) -> Path:
-    """A folder of the cache that this user alone can open and change. Raises InputError where it belongs to somebody else."""
+    """A cache folder that only this user can open and change. Raises InputError if it belongs to someone else."""
     return _private(cache_folder() / name, message("set BURNISH_CACHE to a folder that you can write to"))
 
 
 def runtime_folder() -> Path:
-    """Where processes of this user find one another, whatever folders they were told to use. Raises InputError as `private_folder`.
+    """Where this user's processes find each other, whatever their folders. Raises InputError as `private_folder` does.
 
-    Never a folder that everybody may write to, such as `/tmp`: another user could have made ours there first.
+    Never a world-writable folder such as `/tmp`, where another user could have created it first.
     """
     base = Path(platformdirs.user_cache_dir())
     if sys.platform == "linux":
@@ -80,29 +80,29 @@ def config_folder() -> Path:
 
 
 def own_presets_folder() -> Path:
-    """The user's own presets."""
+    """The user's presets."""
     return config_folder() / "presets"
 
 
 def is_offline() -> bool:
-    """Whether the hub library was told to stay offline."""
+    """Whether the hub library is set to offline."""
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}
 
 
 def scratch_folder(pid: int) -> Path:
-    """Where a process keeps what nobody needs once it has ended, however it ended; it is not made."""
+    """A process's scratch folder, not needed after the process ends, even if it is killed; not created here."""
     return cache_folder() / SCRATCH / str(pid)
 
 
 def remove_scratch(pid: int) -> None:
-    """Take away what the process left; nothing where it kept nothing."""
+    """Remove the process's scratch folder, if there is one."""
     shutil.rmtree(scratch_folder(pid), ignore_errors=True)
     with suppress(OSError):  # another process keeps something there
         scratch_folder(pid).parent.rmdir()
 
 
 def remove_leftover_scratch(alive: set[int]) -> None:
-    """Take away what processes left that are not `alive`: both they and whoever looked after them were killed."""
+    """Remove scratch folders of processes that are not `alive`, for example because they were killed."""
     root = cache_folder() / SCRATCH
     for path in root.iterdir() if root.is_dir() else ():
         if path.name.isdecimal() and int(path.name) not in alive and int(path.name) != os.getpid():

@@ -1,8 +1,8 @@
-"""Starts Python processes of Burnish from a checkout or a wheel, and hears when the system tells them to end (stdlib only).
+"""Starts Python processes of Burnish from a checkout or a wheel, and notices when the system ends them (stdlib only).
 
-It is also the program that such a process runs: `python -P processes.py MODULE …` is `python -m MODULE …` with our packages
-ahead of everybody else's on that process's path. `python -P -m` would find an installed `app` or `backend` of somebody
-else, and PYTHONPATH would reach whatever our processes start in turn, a file manager or a compiler.
+It is also the program that these processes run: `python -P processes.py MODULE …` is `python -m MODULE …` with our
+packages first on that process's path. `python -P -m` would find an `app` or `backend` that another package
+installed, and PYTHONPATH would be inherited by whatever our processes start, such as a file manager or a compiler.
 """
 
 import runpy
@@ -29,11 +29,11 @@ def python_command(module: str, *arguments: str) -> list[str]:
 
 
 def on_interruption(call: Callable[[int], object]) -> Callable[[], None]:
-    """From now on, call `call` with the signal's number when something outside tells this process to end.
+    """From now on, call `call` with the signal's number when this process is asked to end.
 
-    On Windows also when its console closes, the user logs out or the computer shuts down. Returns a function that
-    restores what was there before. Call it in the main thread; on Windows, `call` may run in another one, in which no
-    handler of a signal can be set.
+    On Windows this includes a closed console, a logout and a shutdown. Returns a function that
+    restores the previous handlers. Call it in the main thread; on Windows, `call` may run in another thread, where no
+    signal handler can be set.
     """
     numbers = [getattr(signal, name) for name in INTERRUPTIONS if hasattr(signal, name)]
     before = {number: signal.signal(number, lambda number, _: call(number)) for number in numbers}

@@ -18,7 +18,7 @@ _ASKED_BY_URL = re.compile(r"(://[^\s?#'\"<>]+\?)[^\s#'\"<>]+")
 
 
 def redact(text: str) -> str:
-    """`text` without this user's hub token, anything that looks like one, and names, passwords and queries of URLs."""
+    """`text` without this user's hub token, anything like a token, and names, passwords and queries in URLs."""
     text = _ASKED_BY_URL.sub(rf"\1{HIDDEN_IN_URL}", _NAMED_IN_URL.sub(f"{HIDDEN_IN_URL}@", text))
     for token in _tokens():
         text = text.replace(token, HIDDEN)
@@ -26,13 +26,13 @@ def redact(text: str) -> str:
 
 
 def token_file() -> Path:
-    """Where the hub library keeps the token of who has logged in."""
+    """Where the hub library stores the token of the logged-in user."""
     return Path(os.environ.get("HF_TOKEN_PATH") or _hub_home() / "token").expanduser()
 
 
 def _tokens() -> list[str]:
     words = [os.environ.get(name, "") for name in TOKEN_VARIABLES]
-    with suppress(OSError, InputError):  # nobody has logged in, the file is another user's, or no file
+    with suppress(OSError, InputError):  # nobody is logged in, the file is another user's, or not a file
         words.append(read_regular(token_file(), MAX_TOKEN).decode("utf-8", "replace"))
     return [word.strip() for word in words if len(word.strip()) >= 8]
 

@@ -1,4 +1,4 @@
-"""Says where the shipped resources lie, in a checkout as in a wheel beside the packages; and lists the demo models among them."""
+"""Where the shipped resources are, in a checkout or in a wheel beside the packages; lists the demo models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ def resource(*parts: str) -> Path:
 
 @dataclass(frozen=True)
 class DemoModel:
-    """A folder of `resources/demo`; `task` is what it answers as it is, empty where it is only there to begin from."""
+    """A folder of `resources/demo`; `task` is what it can already do, empty if it only serves as a starting point."""
 
     name: str
     use: str
@@ -23,7 +23,7 @@ class DemoModel:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The model's folder."""
         return resource("demo", self.name)
 
 
@@ -35,5 +35,5 @@ DEMO_MODELS = (
 
 
 def demo_model(task: str) -> DemoModel:
-    """The one that goes with a task."""
+    """The demo model for a task."""
     return next((model for model in DEMO_MODELS if model.task == task), DEMO_MODELS[0])

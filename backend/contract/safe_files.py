@@ -1,6 +1,6 @@
-"""Opens files that may come from strangers: regular files of bounded size, and in a run folder never through a link (stdlib only).
+"""Opens untrusted files: only regular files of bounded size, and in a run folder never through a link (stdlib only).
 
-A path that the user names may be a link, because the hub's cache consists of links. What it leads to must be a regular
+A path that the user names may be a link, because the hub's cache consists of links. Its target must be a regular
 file: `/dev/zero`, a FIFO or a file of `/proc` would block or never end.
 """
 
@@ -47,12 +47,12 @@ _ENDLESS = ("/proc", "/sys", "/dev")
 
 
 def user_path(text: str | Path) -> Path:
-    """A path as a person writes it, with `~` resolved; `~name` of nobody here stays, so that no such file is found."""
+    """A user's path with `~` expanded; `~name` for an unknown user is kept, so that no file is found."""
     return Path(os.path.expanduser(text))  # noqa: PTH111 (Path.expanduser fails where there is no such person)
 
 
 def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
-    """A regular file, opened for reading. Raises OSError, and InputError if it is anything else or has over `limit` bytes."""
+    """A regular file, opened for reading. Raises OSError, or InputError if it is not one or exceeds `limit` bytes."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
     except ValueError:
@@ -88,7 +88,7 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 def _read_at_most(file: IO[bytes], limit: int) -> bytes:
-    """The whole content of a file, or `limit` bytes of it and one more."""
+    """The whole content of a file, or the first `limit` + 1 bytes."""
     # A read of `limit` bytes would allocate them all for the smallest file.
     return file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
 
@@ -109,15 +109,15 @@ def max_unpacked(packed: int) -> int:
 
 
 def is_file_name(value: object) -> bool:
-    """Whether it is the plain name of a file, which leads to no other folder."""
+    """Whether it is a plain file name, without a path to another folder."""
     separators = "/\\\0:" if os.name == "nt" else "/\\\0"
     return isinstance(value, str) and value not in ("", ".", "..") and not set(separators) & set(value)
 
 
 def check_inside(path: Path, folder: Path) -> None:
-    """Raises InputError where a file that was found in `folder` leads out of it, through a link of its own or a folder's.
+    """Raises InputError if a file found in `folder` is really outside it, because of a link.
 
-    The folder itself may be a link, for the user named it. In a snapshot of the hub's cache, links lead to the blobs beside.
+    The folder itself may be a link, because the user named it. In a hub snapshot, links lead to the blobs beside it.
     """
     if leads_out(path, folder):
         raise InputError(
@@ -126,18 +126,18 @@ def check_inside(path: Path, folder: Path) -> None:
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether a file that was found in `folder` lies elsewhere; not so the blobs of a snapshot of the hub's cache."""
+    """Whether a file found in `folder` is really elsewhere; the blobs of a hub cache snapshot do not count."""
     real, found = (Path(os.path.realpath(one)) for one in (folder, path))  # Path.resolve fails on a link to itself
     blobs = [one.parent / "blobs" for one in (real, *real.parents) if one.name == "snapshots"]
     return not any(found.is_relative_to(one) for one in (real, *blobs))
 
 
 def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
-    """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
+    """A descriptor of the regular file `name` (may be `a/b`) below `folder`, without following links.
 
-    `folder` itself may be reached through links: the user named it. Raises OSError, whose `strerror` says so if `name` leads
-    elsewhere, if a part of it is a link (on Windows a junction too), if the file is not a regular one, or if it is to be
-    written and has another name elsewhere (a hard link).
+    `folder` itself may be reached through links, because the user named it. Raises OSError with an apt `strerror` if
+    `name` leads elsewhere, a part of it is a link (or a junction on Windows), the file is not regular, or it is to be
+    written and is also a hard link to another name.
     """
     parts = tuple(name.split("/"))
     if not all(map(is_file_name, parts)):
@@ -171,12 +171,12 @@ def _open_inside(folder: Path, parts: tuple[str, ...], flags: int, mode: int) ->
 
 
 def open_unlinked(path: Path) -> IO[bytes]:
-    """A file of a run folder, opened for reading if `path` itself is not a link. Raises OSError."""
+    """A file of a run folder, opened for reading. Raises OSError, also if `path` itself is a link."""
     return os.fdopen(open_inside(path.parent, path.name, os.O_RDONLY), "rb")
 
 
 def read_unlinked(path: Path, limit: int) -> bytes:
-    """The whole content of a file of a run folder that has at most `limit` bytes. Raises OSError."""
+    """The whole content of a run folder's file, up to `limit` bytes. Raises OSError."""
     with open_unlinked(path) as file:
         content = _read_at_most(file, limit)
     if len(content) > limit:
@@ -185,7 +185,7 @@ def read_unlinked(path: Path, limit: int) -> bytes:
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write beside, flush to disk, rename: a reader sees the old file or the new one. What lies beside is not written to."""
+    """Write a temporary file, flush it, rename it: readers see the old or the new file. Never follows a link."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
@@ -201,10 +201,10 @@ def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def check_folder(folder: Path, written: Collection[str] = ()) -> None:
-    """Raises InputError where anything below `folder` is neither a folder nor a regular file, such as a link.
+    """Raises InputError if anything below `folder` is neither a folder nor a regular file, such as a link.
 
-    Files with a name in `written` will be written in place, so they may have no other name elsewhere (a hard link).
-    What cannot be looked at is left to whoever opens it.
+    Files named in `written` will be written in place, so they must not have another name elsewhere (a hard link).
+    Entries that cannot be inspected are left to whoever opens them.
     """
     folders = [folder]
     while folders:
@@ -220,7 +220,7 @@ def check_folder(folder: Path, written: Collection[str] = ()) -> None:
 
 
 def _check_entry(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
-    """Whether the entry is a folder, to be looked into."""
+    """Whether the entry is a folder to descend into."""
     status = entry.stat(follow_symlinks=False)
     if _is_link(status):
         raise InputError("{path}: {problem}", path=entry.path, problem=LINK)
@@ -228,7 +228,7 @@ def _check_entry(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
         return True
     if not stat.S_ISREG(status.st_mode):
         raise InputError("{path}: {problem}", path=entry.path, problem=NOT_REGULAR)
-    # Asked anew: on Windows an entry does not know how many names its file has.
+    # Queried again: on Windows a directory entry does not know how many hard links its file has.
     if entry.name in written and Path(entry.path).lstat().st_nlink > 1:
         raise InputError("{path}: {problem}", path=entry.path, problem=ANOTHER_NAME)
     return False

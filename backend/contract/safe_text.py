@@ -1,4 +1,4 @@
-"""Reads and shows text that may come from strangers: whole characters, bounded JSON, visible control characters (stdlib only)."""
+"""Reads and shows untrusted text: whole characters, bounded JSON, visible control characters (stdlib only)."""
 
 import json
 import re
@@ -14,9 +14,9 @@ _LINE_ENDS = re.compile("[\t\n\u2028\u2029]")
 
 
 def join_surrogates(text: str) -> str:
-    """The text with the two halves of a character that JSON writes as a pair (`\\ud83d\\ude00`) made one.
+    """The text with surrogate pairs, as JSON writes them (`\\ud83d\\ude00`), joined into one character.
 
-    Raises ValueError where one half stands alone, and for NUL, which no path and no setting can hold.
+    Raises ValueError for a lone surrogate, and for NUL, which no path or setting can contain.
     """
     if "\0" in text:
         raise ValueError(message("it contains a NUL character; remove it"))
@@ -29,17 +29,17 @@ def join_surrogates(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """The text as a terminal may have it: what would steer the terminal is written `\\u001b`, as JSON would write it."""
+    """The text made safe for a terminal: control characters are written as `\\u001b`, as in JSON."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
-    """The text on one line of a list: what would end the line, or leave its column, is written `\\u000a` too."""
+    """The text on a single line: line breaks and tabs are escaped as `\\u000a` too."""
     return _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", escape_controls(text))
 
 
 def parse_json(content: str | bytes) -> Any:
-    """The values of JSON text. Raises ValueError, also where it is nested so deep that the library gives up."""
+    """Parse JSON text. Raises ValueError, also if it is nested too deeply for the library."""
     try:
         return json.loads(content)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Reads and writes a spec as text: YAML 1.2 in and out, and the dotted `--set key=value` changes."""
+"""Reads and writes a spec as YAML 1.2 text, and applies dotted `--set key=value` changes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
@@ -34,11 +34,11 @@ _UNFIT = (ValueError, LookupError, TypeError, OverflowError, AttributeError)
 
 
 class _TooMuch(MarkedYAMLError):
-    """The text would need more time or memory than a spec is worth."""
+    """The text would need more time or memory than a spec should."""
 
 
 class _Composer(Composer):
-    """Counts what it composes, so that the constructor never meets more than the limits allow."""
+    """Counts the nodes that it composes, so that the constructor never exceeds the limits."""
 
     def __init__(self, loader: Any = None) -> None:
         super().__init__(loader)
@@ -47,7 +47,7 @@ class _Composer(Composer):
         self._sizes: dict[int, tuple[int, int]] = {}  # of each finished node: nodes and levels, aliases resolved
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """The next node. Raises _TooMuch where it goes beyond a limit."""
+        """The next node. Raises _TooMuch if it exceeds a limit."""
         mark = self.parser.peek_event().start_mark
         is_alias = self.parser.check_event(AliasEvent)
         self._level += 1
@@ -82,10 +82,10 @@ def _refuse_beyond(count: int, levels: int, mark: Any) -> None:
 
 
 class _Constructor(SafeConstructor):
-    """The values of YAML 1.2's core schema, which knows no dates: `2026-11-21` is text."""
+    """The values of YAML 1.2's core schema, which has no dates: `2026-11-21` is text."""
 
     def construct_scalar(self, node: Any) -> Any:
-        """The text of a scalar, in which the two halves of a character that JSON writes as a pair are one."""
+        """The text of a scalar, with surrogate pairs as JSON writes them joined into one character."""
         text = super().construct_scalar(node)
         if node.tag.endswith((":int", ":float")) and len(text) > LONGEST_NUMBER:
             raise _TooMuch(
@@ -134,7 +134,7 @@ def parse(text: str, name: str = "spec") -> Any:
 
 
 def lines(text: str) -> dict[str, int]:
-    """Dotted key → the line, from 1, in which it stands; empty for text that is no YAML or no mapping."""
+    """Dotted key → its line, from 1; empty if the text is not a YAML mapping."""
     try:
         node = _yaml().compose(text)
     except (YAMLError, *_UNFIT):
@@ -151,14 +151,14 @@ def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The mapping in a spec file, its includes with it. Raises InputError where a file is missing, unreadable or no mapping."""
+    """The mapping in a spec file with includes. Raises InputError if one is missing, unreadable or not a mapping."""
     return read_with_includes(path, lambda file: _mapping(read_text(file), file))
 
 
 def read_run(path: Path) -> dict[str, Any]:
-    """The mapping in a spec file of a run folder, which may be a stranger's: `spec.yaml`, or one kept beside it.
+    """The mapping in a run folder's spec file, which may be untrusted: `spec.yaml`, or one kept beside it.
 
-    Whoever wrote it wrote it whole, so an include is a stranger's way to the user's other files, and a link as well.
+    These files are written whole, so an include or a link could only be an attempt to read the user's other files.
     Raises InputError.
     """
     values = _mapping(_text(path, read_unlinked), path)
@@ -174,7 +174,7 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a spec file. Raises InputError where it is missing, unreadable or too large."""
+    """The text of a spec file. Raises InputError if it is missing, unreadable or too large."""
     return _text(path, read_regular)
 
 

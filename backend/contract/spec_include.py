@@ -23,11 +23,11 @@ Read = Callable[[Path], dict[str, Any]]
 
 
 def read_with_includes(path: Path, read: Read) -> dict[str, Any]:
-    """The mapping in a spec file laid over those that its `include` names, the later over the earlier.
+    """The mapping in a spec file merged over those in its `include`; later ones override earlier ones.
 
-    An include is a spec file, taken from the including file's folder, or `preset:NAME`. Mappings are laid over key by
-    key, any other value replaces. Relative paths in an included file of another folder are taken from that folder.
-    Raises InputError where a file is missing or includes itself.
+    An include is a spec file, relative to the including file's folder, or `preset:NAME`. Mappings are merged key by
+    key, any other value replaces. Relative paths in an included file are relative to that file's folder.
+    Raises InputError if a file is missing or includes itself.
     """
     parts = _read_parts(path, _limit_files(read), ())
     merged: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def _limit_files(read: Read) -> Read:
 
 
 def overlay(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Both mappings as one: where both have a mapping key by key, else what stands above."""
+    """Merge both mappings key by key; other values are taken from the one on top."""
     both = {key for key in above if isinstance(below.get(key), dict) and isinstance(above[key], dict)}
     return {**below, **above, **{key: overlay(below[key], above[key]) for key in both}}
 

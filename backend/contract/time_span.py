@@ -1,4 +1,4 @@
-"""Rounds spans of time for people: `4 to 6 minutes`, with no more digits than are known."""
+"""Rounds time spans for people: `4 to 6 minutes`, with no more digits than are known."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ Unit = Literal["seconds", "minutes", "hours", "days"]
 
 
 class Span(NamedTuple):
-    """From `least` to `most` in a unit; both are equal where rounding leaves no difference."""
+    """From `least` to `most` in a unit; they are equal if rounding leaves no difference."""
 
     least: float
     most: float
@@ -29,7 +29,7 @@ _UNITS: tuple[tuple[Unit, float, float, float], ...] = (
 
 
 def span(least: float, most: float) -> Span:
-    """The span in the unit of its larger end; less than the smallest number that is told counts as that number."""
+    """The span in the unit of its larger end; anything below the smallest number shown becomes that number."""
     unit, seconds, _, grain = next(one for one in _UNITS if most < one[2])
 
     def rounded(value: float) -> float:
@@ -39,7 +39,7 @@ def span(least: float, most: float) -> Span:
 
 
 def format_span(least: float, most: float) -> str:
-    """`4 to 6 minutes`, `about` is left to whoever says it."""
+    """`4 to 6 minutes`; the caller adds `about`."""
     low, high, unit = span(least, most)
     if low == high:
         return f"{high:g} {unit[:-1] if high == 1 else unit}"
@@ -47,7 +47,7 @@ def format_span(least: float, most: float) -> str:
 
 
 def age(seconds: float) -> tuple[int, str]:
-    """How long ago something was, as a number of `minute`, `hour` or `day`; 0 of the first for less than one."""
+    """How long ago something was, as a number of `minute`, `hour` or `day`; 0 minutes for less than one."""
     for unit, length in (("day", 86_400), ("hour", 3_600)):
         if seconds >= length:
             return int(seconds // length), unit

@@ -1,4 +1,4 @@
-"""The versions of the contract and of spec files, of which another major one is refused, and those of installed packages, from their metadata."""
+"""The versions of the contract and of spec files (another major one is rejected), and of installed packages."""
 
 import platform
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def same_major(other: str) -> bool:
 
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
-    """Python's version and that of every distribution that is installed; the others are left out."""
+    """The versions of Python and of each distribution that is installed; others are left out."""
     found = {name: _installed_version(name) for name in names}
     return {"python": platform.python_version(), **{name: one for name, one in found.items() if one is not None}}
 

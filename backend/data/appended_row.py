@@ -36,7 +36,7 @@ class AppendResult:
 
 @dataclass(frozen=True)
 class NewRow:
-    """What was typed and answered: each by the column that it has, or would have, in the file."""
+    """The typed inputs and answer, each with the column that it has, or would have, in the file."""
 
     inputs: Mapping[str, Any]
     prediction: tuple[str, Any]
@@ -49,7 +49,7 @@ class NewRow:
         return {**self.inputs, **dict([self.prediction, *([self.answer] if self.answer else [])])}
 
     def may_lack(self, columns: Sequence[str]) -> set[str]:
-        """Columns that a file with `columns` can do without: empty ones, and the prediction where the right answer is there."""
+        """Columns that the file may lack: empty ones, and the prediction if the right answer is present."""
         empty = {name for name, value in self.values.items() if value in (None, "", [])}
         known = self.answer is not None and self.answer[0] in columns and self.answer[0] not in empty
         return empty | ({self.prediction[0]} if known else set())
@@ -57,7 +57,7 @@ class NewRow:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the file is written."""
+    """The file's format."""
 
     columns: list[str]
     dialect: Dialect
@@ -67,9 +67,9 @@ class _Layout:
 
 
 def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = False) -> AppendResult:
-    """Add the row to the file, which is made where it is not there. Raises InputError.
+    """Append the row to the file, which is created if missing. Raises InputError.
 
-    Encoding, delimiter, quoting and line ends stay those of the file, and its columns must be the row's.
+    The file's encoding, delimiter, quoting and line ends are kept, and its columns must match the row's.
     """
     cell = escape_formula if defuse else to_plain_cell
     with _open_locked(path) as (file, size):
@@ -95,13 +95,13 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
 
 
 def _empty_inputs(row: NewRow) -> set[str]:
-    """Inputs that were left empty; a new file has no column for them."""
+    """Inputs left empty; a new file has no column for them."""
     return {name for name, value in row.inputs.items() if value in (None, "", [])}
 
 
 @contextmanager
 def _open_locked(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """The file locked against another who adds, and its size; one that stays empty is taken away again."""
+    """The file, locked against other writers, and its size; a file that stays empty is removed."""
     if path.is_dir():
         raise InputError("{path} is a folder; choose a file in it", path=path)
     try:
@@ -117,7 +117,7 @@ def _open_locked(path: Path) -> Iterator[tuple[BinaryIO, int]]:
             yield file, file.seek(0, os.SEEK_END)
         finally:
             if file.seek(0, os.SEEK_END) == 0:
-                with suppress(OSError):  # Windows keeps an open file; an empty one harms nobody
+                with suppress(OSError):  # Windows keeps an open file; an empty one does no harm
                     path.unlink()
 
 
@@ -171,7 +171,7 @@ def _mark(path: Path, encoding: str) -> bytes:
 
 
 def _check(path: Path, columns: list[str], row: NewRow) -> None:
-    """Raises InputError in one sentence where the columns differ."""
+    """Raises InputError in one sentence if the columns differ."""
     there, wanted, optional = ", ".join(columns), list(row.values), row.may_lack(columns)
     if missing := [name for name in wanted if name not in columns and name not in optional]:
         raise InputError(
@@ -238,7 +238,7 @@ def _encode_text(path: Path, text: str, layout: _Layout) -> bytes:
 
 
 def _write(file: BinaryIO, size: int, content: bytes, path: Path) -> None:
-    """All or nothing: where the disk is full the file is as before."""
+    """Write all or nothing: if the disk is full, the file is restored."""
     try:
         file.seek(0, os.SEEK_END)
         file.write(content)

@@ -37,14 +37,14 @@ _HEADERS = (
 
 
 class DownloadError(Exception):
-    """The archive could not be fetched; the text says why, in a few words."""
+    """The archive could not be downloaded; the text says why, in a few words."""
 
 
 def fetch(address: str, path: Path, report: Report) -> None:
-    """Bring what `address` (http or https) holds to `path`; `report` is told of bytes and may raise to stop.
+    """Download `address` (http or https) to `path`; `report` receives the bytes so far and may raise to stop.
 
-    What has come lies beside as `.part`, and another call goes on where it stopped, if the server says that the file is
-    still the same. Raises DownloadError, and InputError for an address of another kind.
+    A partial download is kept as `.part`, and the next call resumes it if the server says that the file has
+    not changed. Raises DownloadError, and InputError for any other kind of address.
     """
     _check_address(address)
     part = path.with_name(f"{path.name}.part")
@@ -89,7 +89,7 @@ def _check_address(address: str) -> None:
 
 
 def _web() -> urllib.request.OpenerDirector:
-    """Opens http and https alone: a redirect must not lead to FTP, which `urlopen` would follow."""
+    """Opens only http and https: a redirect must not lead to FTP, which `urlopen` would follow."""
     web = urllib.request.OpenerDirector()
     for kind in (
         urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.request.UnknownHandler,
@@ -100,7 +100,7 @@ def _web() -> urllib.request.OpenerDirector:
 
 
 def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
-    """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
+    """The remaining bytes according to the server; None if unknown. Raises DownloadError for an impossible size."""
     declared = answer.headers.get("Content-Length")
     if declared is not None and not re.fullmatch(r"[0-9]{1,18}", declared.strip()):
         raise DownloadError(message("the server reported the impossible size {said}", said=repr(declared[:80])))
@@ -117,7 +117,7 @@ def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
 
 
 def _fetch_rest(address: str, part: Path, report: Report) -> bool:
-    """Append what is missing, or begin anew; whether all of it is there now."""
+    """Append what is missing, or start over; returns whether the file is complete."""
     headers = {"User-Agent": "burnish", "Accept-Encoding": "identity"}
     tag = _read_tag(part)
     if tag and _size(part):
@@ -149,7 +149,7 @@ def _tag_of(part: Path) -> Path:
 
 
 def _read_tag(part: Path) -> str:
-    """What the server called this version of the file; a weak tag promises too little to go on from."""
+    """The server's ETag for this version of the file; a weak one is not reliable enough to resume."""
     try:
         tag = json.loads(_tag_of(part).read_text())
     except (OSError, ValueError):
@@ -162,11 +162,11 @@ def _size(path: Path) -> int:
 
 
 class _Member(tarfile.TarInfo):
-    """Refuses a header of gigabytes (a long name or extended attributes), which the library would read at once."""
+    """Rejects a header of gigabytes (a long name or extended attributes), which the library would read at once."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        """As of any member. Raises ReadError."""
+        """As for any member. Raises ReadError."""
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > MB:
             raise tarfile.ReadError(message("a header of more than 1 MB"))
@@ -174,10 +174,10 @@ class _Member(tarfile.TarInfo):
 
 
 def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report) -> list[str]:
-    """Put the files of a tar archive (compressed or not) whose own names are `wanted` into `folder`, side by side.
+    """Extract the files of a tar archive (compressed or not) whose base names are `wanted` into `folder`, side by side.
 
-    Their folders in the archive are left out. Raises InputError where the archive is damaged, where any of its names
-    leads out of a folder, where a wanted name is a link, or stands there twice.
+    Their folders in the archive are dropped. Raises InputError if the archive is damaged, if any of its names
+    leads out of a folder, or if a wanted name is a link or occurs twice.
     """
     found: list[str] = []
     size, unpacked = archive.stat().st_size, 0

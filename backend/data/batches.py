@@ -1,4 +1,4 @@
-"""Cuts batches from features: padded numpy arrays as the head fixes them, and what divides their loss."""
+"""Cuts batches from features: padded numpy arrays as the head defines them, and the loss's denominator."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Required, TypedDict, Unpack
@@ -46,7 +46,7 @@ of them and up to 2,048 there are 28; nothing is padded by more than a quarter, 
 
 
 class Padding(TypedDict, total=False):
-    """The settings of `collate`, which the functions that cut several batches hand on."""
+    """The settings of `collate`, passed through by functions that cut several batches."""
 
     pad_token_id: Required[int]
     head: Required[Head]
@@ -85,7 +85,7 @@ def collate(
     pad_side: Side = "right",
     draw: Draw | None = None,
 ) -> Batch:
-    """One batch of these features, in this order.
+    """Collate these features into one batch, in this order.
 
     It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple or to one of a
     `FEW` lengths, but not beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
@@ -107,7 +107,7 @@ def collate(
 
 
 def longest_sequence(features: Features) -> int:
-    """Tokens of the longest sequence that a model gets to see: a feature, a choice of one, or its target."""
+    """Tokens of the longest sequence that a model receives: a feature, one of its choices, or its target."""
     if CHOICE_LENGTHS in features.lists:
         return int(pc.max(pc.list_flatten(features.table[CHOICE_LENGTHS])).as_py())
     longest = int(features.lengths.max())
@@ -117,7 +117,7 @@ def longest_sequence(features: Features) -> int:
 def micro_batches(
     features: Features, indices: np.ndarray, micro_batch_size: int, **padding: Unpack[Padding]
 ) -> list[Batch]:
-    """A step's batch in runs of at most `micro_batch_size` rows; together they are the same rows once each."""
+    """Cut a step's batch into parts of at most `micro_batch_size` rows; each row is in exactly one."""
     starts = range(0, len(indices), micro_batch_size)
     return [collate(features, indices[start : start + micro_batch_size], **padding) for start in starts]
 
@@ -125,7 +125,7 @@ def micro_batches(
 def evaluation_batches(
     features: Features, batch_size: int, indices: np.ndarray | None = None, **padding: Unpack[Padding]
 ) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Every feature (or those of `indices`) once, the longest first, so that too little memory shows at once."""
+    """Every feature (or those of `indices`) once, longest first, so that a lack of memory shows at once."""
     chosen = np.arange(len(features)) if indices is None else indices
     chosen = chosen[np.argsort(-features.lengths[chosen], kind="stable")]
     for start in range(0, len(chosen), batch_size):
@@ -136,7 +136,7 @@ def evaluation_batches(
 def prompt_batches(
     features: Features, batch_size: int, **padding: Unpack[Padding]
 ) -> Iterator[tuple[np.ndarray, Batch]]:
-    """What a model is to continue or to answer, the longest first.
+    """Prompts for a model to continue or answer, longest first.
 
     For CAUSAL_LM the first `prompt_length` tokens of every feature, padded on the left so that all end together.
     """
@@ -165,7 +165,7 @@ def restore_order(
     head: Head,
     pad_side: Side = "right",
 ) -> dict[str, list[np.ndarray]]:
-    """Outputs of evaluated batches, one array per feature in the features' order, filler and padding cut away."""
+    """Outputs of evaluated batches, one array per feature in the features' order, without filler and padding."""
     lengths = _output_lengths(features, head)
     found: dict[str, dict[int, np.ndarray]] = {}
     for indices, outputs in answers:
@@ -183,9 +183,9 @@ def _output_lengths(features: Features, head: Head) -> np.ndarray | None:
 
 
 def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = None) -> float:
-    """What a batch's summed loss is divided by: its targets, or their summed class weights.
+    """The denominator of a batch's summed loss: its targets, or their summed class weights.
 
-    The first token of CAUSAL_LM is never a target, for nothing stands before it.
+    The first token of CAUSAL_LM is never a target, because nothing precedes it.
     """
     valid = batch["row_valid"]
     if head.targets == "span":
@@ -201,12 +201,12 @@ def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = 
 
 
 def process_share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
-    """The part of a step's features that one process works on. Taken in turns, so that lengths are shared evenly."""
+    """One process's share of a step's features, taken round-robin so that lengths are shared evenly."""
     return indices[process::processes]
 
 
 def padded_length(longest: int, multiple: int, limit: int | None) -> int:
-    """How long a batch is whose longest row has `longest` tokens."""
+    """The length of a batch whose longest row has `longest` tokens."""
     if multiple == FEW:
         multiple = max(8, 2 ** max(0, longest - 1).bit_length() // 8)
     rounded = max(1, -(-longest // multiple) * multiple)
@@ -214,7 +214,7 @@ def padded_length(longest: int, multiple: int, limit: int | None) -> int:
 
 
 def _take_lists(features: Features, indices: np.ndarray, draw: Draw | None) -> dict[str, list[np.ndarray]]:
-    """The lists that make a batch; `draw` sees all that a feature has, so that it knows what it may change."""
+    """The lists that make a batch; `draw` receives all lists of a feature, so that it knows what it may change."""
     wanted = ("input_ids", *_LIST_FILLERS)
     names = features.lists.keys() if draw is not None else features.lists.keys() & {*wanted}
     lists = {name: features.lists[name].take(indices) for name in names}
@@ -235,7 +235,7 @@ def _choices(
     features: Features, indices: np.ndarray, lists: dict[str, list[np.ndarray]], count: int, pad_token_id: int,
     length_multiple: int, length_limit: int | None, side: Side,
 ) -> Batch:  # fmt: skip
-    """A batch whose rows are choices, (B, K, L): a feature's tokens are those of its K choices, one after another."""
+    """A batch whose rows are choices, (B, K, L): a feature holds the tokens of its K choices, one after another."""
     choice_lengths = np.stack(features.lists[CHOICE_LENGTHS].take(indices))  # (rows, choices)
     choices = choice_lengths.shape[1]
     length = padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
@@ -285,7 +285,7 @@ BEGINS_WITH_LAST = frozenset({"mbart"})
 def decoder_inputs(labels: np.ndarray, start: int | None, padding: int) -> np.ndarray:
     """(rows, length) the start token, then all labels but the last; -100 becomes padding.
 
-    Without a start token the last label that is known comes first (mBART, Liu et al. 2020).
+    Without a start token the last known label comes first (mBART, Liu et al. 2020).
     """
     known = np.where(labels == IGNORE, padding, labels)
     if start is not None:

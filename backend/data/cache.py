@@ -1,4 +1,4 @@
-"""Keeps folders that are written once, by one process, and read by many, and makes room in the cache when a person asks."""
+"""Keeps folders that one process writes once and many read, and frees space in the cache on request."""
 
 import errno
 import os
@@ -26,16 +26,16 @@ PARTS = ("features", "lengths", "report", "tables", "pages", "weights", "jax")
 
 
 class DamagedCacheError(Exception):
-    """What lies in the folder is not what was written there."""
+    """The folder's content is not what was written there."""
 
 
 def open_or_write(
     folder: Path, open_folder: Callable[[Path], Content], write: Callable[[Path], None], report: Report
 ) -> Content:
-    """What `open_folder` makes of `folder`; where it is absent or DamagedCacheError, `write` fills it first.
+    """Open `folder` with `open_folder`; if it is missing or raises DamagedCacheError, fill it with `write` first.
 
-    `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
-    that want the same folder write it once.
+    `write` fills a temporary folder, which is flushed and renamed, so that readers see nothing or all of it. If two
+    processes want the same folder, it is written once.
     """
     content = _open_entry(folder, open_folder)
     if content is not None:
@@ -99,7 +99,7 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
 
 
 def _move_aside(path: Path) -> None:
-    """What another run left here is renamed and deleted as far as can be; the cache's `clear` tries the rest again."""
+    """Rename and delete a damaged folder as far as possible; the cache's `clear` retries the rest."""
     match remove(path):
         case RemovalFailure(path=left, reason=reason) if left == path:
             raise InputError(
@@ -118,7 +118,7 @@ def _flush(path: Path) -> None:
 
 @dataclass
 class ClearedSpace:
-    """Bytes that were freed and kept, and what could not be taken away."""
+    """Bytes freed and kept, and what could not be removed."""
 
     freed: int = 0
     kept: int = 0
@@ -126,7 +126,7 @@ class ClearedSpace:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes on the disk of everything in a folder; what vanishes meanwhile counts nothing. Links count once."""
+    """Bytes on disk of everything in a folder; files that vanish meanwhile are ignored. Links count once."""
     total, seen = 0, set[tuple[int, int]]()
     for entry in _files(folder):
         with suppress(OSError):
@@ -139,9 +139,9 @@ def size_of(folder: Path) -> int:
 
 
 def clear(folder: Path, used_since: float | None) -> ClearedSpace:
-    """Take away everything in one part of the cache but what was used since (seconds since the epoch; None: nothing was).
+    """Remove everything in one part of the cache except what was used since (seconds since the epoch; None: all).
 
-    What another process is just writing stays too.
+    Anything that another process is writing is kept too.
     """
     room = ClearedSpace()
     for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -166,13 +166,13 @@ def clear(folder: Path, used_since: float | None) -> ClearedSpace:
 
 
 def _is_written(entry: Path) -> bool:
-    """Whether the process is alive that writes a file beside the one it is to be: `.name.PID`."""
+    """Whether the process that writes this temporary file (`.name.PID`) is alive."""
     number = entry.suffix.removeprefix(".")
     return number.isdecimal() and psutil.pid_exists(int(number))
 
 
 def _remove(entry: Path) -> bool:
-    """Away with it, unless somebody writes it; renamed first, so that nobody opens one half of it."""
+    """Remove an entry unless it is being written; renamed first, so that nobody opens half of it."""
     lock = FileLock(entry.with_name(f"{entry.name}.lock"))
     try:
         lock.acquire(timeout=0)

@@ -1,4 +1,4 @@
-"""Summarizes what columns hold: the kind of their values, example cells as text, and how often each label occurs."""
+"""Summarizes columns: the kind of their values, example cells as text, and label frequencies."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ MAX_MEMBERS = 200
 
 
 def summarise_columns(table: pa.Table) -> dict[str, ColumnSummary]:
-    """Column → what its first rows hold."""
+    """Column → a summary of its first rows."""
     first = table.slice(0, LOOKED_AT)
     return {name: _summarise_column(name, first[name]) for name in first.column_names}
 
@@ -64,7 +64,7 @@ def _examples(filled: pa.ChunkedArray) -> list[str]:
 
 
 def shorten_texts(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
-    """Texts with at most so many characters, cut before they become Python's; other values as they are."""
+    """Truncate texts to this many characters before they become Python strings; other values are unchanged."""
     return pc.utf8_slice_codeunits(column, 0, most) if pa.types.is_string(column.type) else column
 
 
@@ -89,7 +89,7 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def count_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, int]:
-    """Label → rows, or of lists the members, the most frequent first; empty cells are no label."""
+    """Label → rows (for lists, members), most frequent first; empty cells are not labels."""
     while pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     if pa.types.is_nested(column.type):
@@ -102,12 +102,12 @@ def count_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, i
             continue  # a row without a label, which is counted among those that cannot be used
         counts[label] = counts.get(label, 0) + count
         if len(counts) > 50 * most:
-            return {}  # these are no labels, and nobody reads them
+            return {}  # these are not labels, and nobody reads them
     return dict(sorted(counts.items(), key=lambda each: -each[1])[:most])
 
 
 def cell_text(value: Any, most: int) -> str:
-    """At most so many characters of a value; nothing for a missing one."""
+    """At most this many characters of a value; empty for a missing one."""
     text = value if isinstance(value, str) else _text(value)
     return text if len(text) <= most else f"{text[:most]}…"
 
@@ -139,7 +139,7 @@ def _mapping(value: dict[str, Any]) -> str:
 
 
 def _answers(value: dict[str, Any]) -> str:
-    """SQuAD's: each different text once, with the place where it begins."""
+    """SQuAD answers: each distinct text once, with its start position."""
     texts, starts = value["text"], value["answer_start"]
     pairs = (
         list(zip(texts, starts, strict=False))

@@ -55,6 +55,6 @@ def to_plain_cell(value: Any) -> Any:
 
 def escape_formula(value: Any) -> Any:
     """The same, with an apostrophe before a text that a spreadsheet would run."""
-    # Numbers stay numbers: -0.5 begins with a minus, but is no formula.
+    # Numbers are unchanged: -0.5 starts with a minus, but is not a formula.
     value = to_plain_cell(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -1,7 +1,7 @@
-"""Says which files a split names: a file, a list, a pattern, a folder, or a folder that `datasets` has saved.
+"""Resolves the files that a split names: a file, a list, a pattern, a folder, or a folder saved by `datasets`.
 
-Files that are named one by one are taken as they are. Of a folder or a pattern a split gets the files that are named for it
-(`files_for`), whether a person drops it, types it or writes it into a spec.
+Files named one by one are taken as they are. From a folder or a pattern a split gets the files named for it
+(`files_for`), whether the user drops it, types it or writes it in a spec.
 """
 
 import difflib
@@ -42,9 +42,9 @@ _ABOUT = re.compile(
 
 
 def data_files(value: str | list[str], split: str | None) -> list[Path]:
-    """The files in their order; of a saved DatasetDict those of the split of that name. Raises InputError.
+    """The files in order; for a saved DatasetDict, those of the split with that name. Raises InputError.
 
-    Without a split (a file to be predicted) a folder or pattern must not hold files of several splits.
+    Without a split (a file to predict), a folder or pattern must not hold files of several splits.
     """
     values = value if isinstance(value, list) else [value]
     if not values:
@@ -94,7 +94,7 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
 
 
 def short_names(paths: list[Path]) -> tuple[str, ...]:
-    """Short names for people: file names, or paths below the common folder where two files are named alike."""
+    """Short names for people: file names, or paths below the common folder if two files have the same name."""
     names = tuple(path.name for path in paths)
     if len(set(names)) == len(names):
         return names
@@ -103,7 +103,7 @@ def short_names(paths: list[Path]) -> tuple[str, ...]:
 
 
 def pattern_files(pattern: str) -> list[Path]:
-    """The files that go with a pattern, in order. Raises InputError where there are none."""
+    """The files that match a pattern, in order. Raises InputError if there are none."""
     names = glob.iglob(str(user_path(pattern)), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
     found = sorted(islice((Path(name) for name in names if Path(name).is_file()), MAX_FILES + 1))
     if len(found) > MAX_FILES:
@@ -122,10 +122,10 @@ def pattern_files(pattern: str) -> list[Path]:
 
 
 def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
-    """The files of a folder that may hold rows, and others → why they are left out; hidden ones are not told.
+    """The files of a folder that may hold rows, and others → why they are left out; hidden ones are not listed.
 
-    Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError,
-    also for a link that leads out of the folder: whoever sent it may have put it there.
+    Subfolders count if the folder has no data files of its own, or if their names are splits. Raises InputError,
+    also for a link that leads out of the folder, because the folder may be untrusted.
     """
     inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
@@ -154,7 +154,7 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """What lies in the folder and below it. Hidden folders and links to folders are not entered."""
+    """The contents of the folder and its subfolders. Hidden folders and links to folders are skipped."""
     entries, rest = 0, [folder]
     while rest:
         with suppress(PermissionError), os.scandir(rest.pop()) as found:
@@ -175,7 +175,7 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 
 def _for_split(files: list[Path], split: str | None, within: Path | None, place: str) -> list[Path]:
-    """Those that belong to the split by their names. Raises InputError where none does."""
+    """The files that belong to the split by name. Raises InputError if there are none."""
     chosen = files_for(split, files, within) if split else files
     named = [path for name, paths in group_by_split(files, within).items() if name for path in paths]
     if not split and len(group_by_split(files, within).keys() - {None}) > 1:
@@ -209,9 +209,9 @@ def _suggest_similar(path: Path) -> str:
 
 
 def saved_splits(folder: Path) -> list[str] | None:
-    """The names of the splits of a data set that `datasets` has saved, none of one without splits; None of any other folder.
+    """The split names of a data set saved by `datasets`, empty if it has no splits; None for any other folder.
 
-    Raises InputError where its list of splits cannot be read.
+    Raises InputError if its list of splits cannot be read.
     """
     if (folder / "dataset_dict.json").is_file():
         return _names(folder / "dataset_dict.json", _json(folder / "dataset_dict.json").get("splits", []))
@@ -219,7 +219,7 @@ def saved_splits(folder: Path) -> list[str] | None:
 
 
 def ignored_files(value: str | list[str] | None, split: str = "train") -> list[str]:
-    """The names of the files in named folders that the split does not read: hidden ones are not told."""
+    """The files in named folders that the split does not read; hidden ones are not listed."""
     folders = [user_path(one) for one in (value if isinstance(value, list) else [value or ""])]
     found: list[str] = []
     for folder in folders:
@@ -242,7 +242,7 @@ def split_of(path: Path, within: Path | None = None) -> str | None:
 
 
 def group_by_split(files: Sequence[Path], within: Path | None = None) -> dict[str | None, list[Path]]:
-    """Split → the files that are named for it; under None those whose names say no split."""
+    """Split → the files named for it; under None those whose names indicate no split."""
     found: dict[str | None, list[Path]] = {}
     for path in files:
         found.setdefault(split_of(path, within if within in path.parents else None), []).append(path)
@@ -250,9 +250,9 @@ def group_by_split(files: Sequence[Path], within: Path | None = None) -> dict[st
 
 
 def files_for(split: str, files: Sequence[Path], within: Path | None = None) -> list[Path]:
-    """The files of a folder or pattern that a split consists of; none where they are all for other splits.
+    """The files of a folder or pattern that belong to a split; none if all are for other splits.
 
-    Names decide only where they say different splits: files that are all named alike, or not at all, are one split's.
+    Names only count if they indicate different splits: files all named alike, or with no split, belong to one split.
     """
     found = group_by_split(files, within)
     if len(found) == 1:
@@ -261,7 +261,7 @@ def files_for(split: str, files: Sequence[Path], within: Path | None = None) -> 
 
 
 def why_no_data(path: Path) -> str:
-    """Why a file of a folder is not taken for data by its name; empty where it may be."""
+    """Why a file in a folder is not taken for data, by its name; empty if it may be."""
     if path.name.startswith((".", "_")):
         return "hidden"
     if _ABOUT.fullmatch(path.name):
@@ -307,7 +307,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _names(path: Path, found: Any) -> list[str]:
-    """What a list of a saved data set names, each of which lies beside the list. Raises InputError."""
+    """The files that a saved data set's list names, all beside the list. Raises InputError."""
     names = _list(found)
     wrong = [str(name)[:80] for name in names if not is_file_name(name)]
     if wrong:

@@ -17,7 +17,7 @@ _SEQ2SEQ_NAMES = {"input_ids": "source_ids", "attention_mask": "source_mask"}
 
 
 def write_parquet(features: Features, path: Path, report: Report) -> list[Path]:
-    """All columns as they are, some thousand features a row group."""
+    """Write all columns unchanged, some thousand features per row group."""
     done = 0
     with parquet.ParquetWriter(path, features.table.schema) as writer:
         for batch in features.table.to_batches(max_chunksize=_CHUNK * 8):
@@ -38,9 +38,9 @@ def write_arrays(
 ) -> list[Path]:
     """`{split}_{name}.npy`, one row per feature, padded on the right to the longest feature of the split.
 
-    A batch's arrays (`backend.contract.heads`), and `row` and `part`, which say what each feature was made of. For
-    SEQ2SEQ_LM they are called `source_ids`, `source_mask`, `labels`, and beside them are `target_ids` (labels with
-    padding for -100) and, where the model names its start token, `decoder_input_ids` (the labels moved right by one).
+    A batch's arrays (`backend.contract.heads`), and `row` and `part`, the origin of each feature. For
+    SEQ2SEQ_LM they are called `source_ids`, `source_mask`, `labels`, plus `target_ids` (labels with
+    padding for -100) and, if the model has a start token, `decoder_input_ids` (the labels shifted right by one).
     """
     total = len(features)
     shapes: dict[str, tuple[int, ...]] = {}
@@ -71,7 +71,7 @@ def write_arrays(
 def _batches(
     features: Features, head: Head, pad_token_id: int, decoder_start_token_id: int | None
 ) -> Iterator[tuple[int, Batch]]:
-    """The number of the first feature, and the arrays under the names of their files."""
+    """The index of the first feature, and the arrays under their file names."""
     for start in range(0, len(features), _CHUNK):
         indices = np.arange(start, min(start + _CHUNK, len(features)))
         batch = collate(features, indices, pad_token_id=pad_token_id, head=head, length_multiple=1)

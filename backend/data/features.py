@@ -1,7 +1,7 @@
 """Tokenized features: an Arrow cache that is written once and memory-mapped, with fast access to its columns.
 
 Columns: `row`, `part` (int32), `input_ids` (list of int32), where the tokenizer makes them `token_type_ids` (list of
-int8), where they are known `labels` (int64 a row, float32 a row, or a list of int32), and what else a head needs.
+int8), where known `labels` (int64 or float32 per row, or a list of int32), and whatever else a head needs.
 """
 
 import json
@@ -33,7 +33,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Features:
-    """All features of one split, in the order of their rows and parts."""
+    """All features of one split, ordered by row and part."""
 
     table: pa.Table
     lengths: np.ndarray  # (features,) int32, tokens of each
@@ -65,7 +65,7 @@ class Features:
 
 
 class ListColumn:
-    """The lists of a column as views into the file, found by number without a walk through Arrow."""
+    """The lists of a column as views into the file, looked up by number without going through Arrow."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         chunks = [chunk for chunk in column.chunks if len(chunk)]
@@ -75,11 +75,11 @@ class ListColumn:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """(features,) int64, numbers in each list."""
+        """(features,) int64, the length of each list."""
         return np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for offsets in self._offsets)])
 
     def take(self, indices: np.ndarray) -> list[np.ndarray]:
-        """The lists of these features, without copying their numbers."""
+        """The lists of these features, without copying their values."""
         chunks = np.searchsorted(self._starts, indices, side="right") - 1
         local = indices - self._starts[chunks]
         found = []
@@ -96,7 +96,7 @@ def features(
     report: Report,
     total_rows: int,
 ) -> Features:
-    """The features that `encode` makes, from the cache where `key` (plain JSON values) was encoded before."""
+    """The features that `encode` makes, from the cache if `key` (plain JSON values) was encoded before."""
     name = name_of(key)
     written: list[Path] = []
 
@@ -109,17 +109,17 @@ def features(
 
 
 def are_made(name: str, cache: Path) -> bool:
-    """Whether the features of this name lie in the cache; whether they are whole is seen when they are opened."""
+    """Whether the cache has features of this name; they are only checked for completeness when opened."""
     return (cache / name).is_dir()
 
 
 def name_of(key: Mapping[str, object]) -> str:
-    """Under which the features of this key lie in the cache."""
+    """The name of this key's features in the cache."""
     return fingerprint("features", VERSION, dict(key))
 
 
 def load_into_memory(batches: Iterator[pa.RecordBatch]) -> Features:
-    """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
+    """The features of a few one-off rows; nothing is written. Raises InputError if there are none."""
     kept = [_cast_columns(batch) for batch in batches if batch.num_rows]
     if not kept:
         raise InputError("the tokenizer finds no tokens in this text; enter at least one word that it knows")
@@ -164,7 +164,7 @@ def _cast_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _merge_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same features in fewer batches, which keeps the number of views small for ten million of them."""
+    """The same features in fewer batches, which limits the number of views for ten million of them."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)

@@ -18,7 +18,7 @@ def fingerprint(*parts: object) -> str:
 
 
 def file_fingerprint(path: Path) -> str:
-    """32 hex digits that change with any byte of the file, whatever its name and time."""
+    """32 hex digits that change with any byte of the file, whatever its name or modification time."""
     digest = hashlib.blake2b(digest_size=16)
     with open_regular(path) as file:
         while block := file.read(_BLOCK):
@@ -27,5 +27,5 @@ def file_fingerprint(path: Path) -> str:
 
 
 def generator(*parts: object) -> np.random.Generator:
-    """A generator whose numbers are a function of these plain JSON values alone."""
+    """A generator seeded only by these plain JSON values."""
     return np.random.default_rng(int(fingerprint(*parts), 16))

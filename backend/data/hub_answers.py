@@ -1,7 +1,7 @@
-"""Checks every name that a hub's answer gives before it becomes a path, and keeps the user's token at the hub.
+"""Checks every name in a hub's answer before it becomes a path, and never sends the user's token elsewhere.
 
-The hub library names files by what the server says: content by its ETag, snapshots by their commit. So each of its
-answers passes here first, whoever asked: a download, a tokenizer, a data set. A hub may be anybody's (HF_ENDPOINT).
+The hub library names files as the server says: content by its ETag, snapshots by their commit. So each
+answer is checked here first, for any purpose: downloads, tokenizers, data sets. Any server can be a hub (HF_ENDPOINT).
 """
 
 import hashlib
@@ -38,28 +38,28 @@ _installed: list[bool] = []
 
 
 def install_limits() -> None:
-    """Let the hub library check every answer of this process from now on."""
+    """From now on, check every answer that the hub library receives in this process."""
     if not _installed:
         _installed.append(True)
         set_client_factory(client)
 
 
 def check_commit(commit: Any) -> str:
-    """A commit as git names it. Raises InputError."""
+    """Check a git commit hash. Raises InputError."""
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
         raise _refuse("commit", commit)
     return commit
 
 
 def check_digest(digest: Any) -> str:
-    """A file's digest, by which its content is named. Raises InputError."""
+    """Check a file's digest, which names its content. Raises InputError."""
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise _refuse("ETag", digest)
     return digest
 
 
 def check_file_name(name: Any) -> str:
-    """A file's path in its repository, as `folder/file.json`. Raises InputError for any that could lead out of it."""
+    """Check a file's path in its repository, such as `folder/file.json`. Raises InputError if it leads out of it."""
     parts = name.split("/") if isinstance(name, str) else []
     sound = bool(parts) and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME and all(map(_is_part, parts))
     if not sound:
@@ -68,7 +68,7 @@ def check_file_name(name: Any) -> str:
 
 
 def check_revision(revision: str, field: str = "model.revision") -> str:
-    """A branch, tag or commit that somebody asks for, of which the cache makes a path. Raises InputError."""
+    """Check a requested branch, tag or commit, which becomes a path in the cache. Raises InputError."""
     try:
         return check_file_name(revision)
     except InputError:
@@ -81,15 +81,15 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
 
 
 def start_digests(size: int) -> "tuple[hashlib._Hash, ...]":
-    """Of a file's content: large files are named by their SHA-256; small ones by git's SHA-1, and by some mirrors by the plain one."""
+    """Digests for a file's content: SHA-256 names large files; git's SHA-1 (on some mirrors plain SHA-1) small ones."""
     blob = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     return hashlib.sha256(), blob, hashlib.sha1(usedforsecurity=False)
 
 
 def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
-    """Compare the small files of a snapshot with the digests by which the hub library's cache names them.
+    """Compare a snapshot's small files with the digests that name them in the hub library's cache.
 
-    Raises InputError for one that is not what the hub promised, and takes it out of the cache.
+    Raises InputError for a file that does not match its digest, and removes it from the cache.
     """
     for path in sorted({path for pattern in patterns for path in snapshot.rglob(pattern)}):
         if not path.is_symlink() or not path.is_file():
@@ -118,7 +118,7 @@ def _is_part(part: str) -> bool:
 
 
 def client() -> Any:
-    """What the hub library is to make its requests with."""
+    """The HTTP client for the hub library."""
     made: Any = default_client_factory()
     made.timeout = network_limits.SILENT_SECONDS
     made.send = _limit_time(made.send)
@@ -131,7 +131,7 @@ def client() -> Any:
 
 
 def _keep_token(request: Any) -> None:
-    """A redirect, or a next page, may lead to any host; the token is for the hub alone."""
+    """Remove the token from requests to any host but the hub: a redirect or next page may lead anywhere."""
     own, origins = urlsplit(constants.ENDPOINT), urlsplit(str(request.url))
     is_endpoint = (own.scheme, own.netloc) == (origins.scheme, origins.netloc)
     is_hub = origins.scheme == "https" and f".{origins.hostname}".endswith((".huggingface.co", ".hf.co"))
@@ -144,7 +144,7 @@ def _ask_for_plain_answer(request: Any) -> None:
 
 
 def _limit_silence(request: Any) -> None:
-    """The hub library sets no bound for some of its questions."""
+    """Set a read timeout: the hub library has none for some of its requests."""
     bounds = request.extensions.get("timeout", {})
     request.extensions["timeout"] = {
         what: network_limits.SILENT_SECONDS if seconds is None else seconds for what, seconds in bounds.items()
@@ -152,7 +152,7 @@ def _limit_silence(request: Any) -> None:
 
 
 def _limit_time(send: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, with a bound for all that comes before the answer's content, redirects and headers among it."""
+    """The same, with a limit on everything before the body, including redirects and headers."""
 
     def send_in_time(request: Any, *, stream: bool = False, **options: Any) -> Any:
         try:
@@ -168,12 +168,12 @@ def _limit_time(send: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_answer(request: Any) -> bool:
-    """Whether what comes is to be read at once into memory, and is no file."""
+    """Whether the response is an API answer, read into memory, and not a file."""
     return request.url.path.startswith("/api/")
 
 
 def _limit_body(response: Any) -> None:
-    """The body is counted and timed as it arrives, whatever the server says of its length."""
+    """Limit the body's size and time as it arrives, whatever length the server declares."""
     pieces = response.iter_raw
     is_file = response.is_success and not _is_answer(response.request)
     pace = network_limits.limit_stalls if is_file else network_limits.limit_total_time
@@ -199,7 +199,7 @@ def _check_is_plain(response: Any) -> None:
 
 
 def _check_size(response: Any) -> None:
-    """Of a file, before the hub library makes room for it; more than 50 GB come in parts (Xet), or not at all."""
+    """Check a file's size before the hub library reserves space; over 50 GB it must come in parts (Xet)."""
     declared = response.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_SIZE, "0")
     is_in_parts = constants.HUGGINGFACE_HEADER_X_XET_HASH in response.headers
     if not re.fullmatch(r"[0-9]{1,15}", declared) or (
@@ -250,12 +250,12 @@ def _check_answer(response: Any) -> None:
         try:
             found = response.json()
         except (ValueError, RecursionError):
-            return  # whoever asked says that this is no answer of a hub
+            return  # the caller says that this is not an answer from a hub
         _check_listing(found)
 
 
 def _check_listing(found: Any) -> None:
-    """The names in a description of a repository, or in the list of its files."""
+    """Check the names in a repository's description or file list."""
     for entry in _entries(found):
         if (name := entry.get("rfilename", entry.get("path"))) is not None:
             check_file_name(name)

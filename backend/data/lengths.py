@@ -1,4 +1,4 @@
-"""Counts of lengths and what follows from them: quantiles, rows beyond a limit, padding of batches."""
+"""Length counts and what follows from them: quantiles, rows beyond a limit, padding of batches."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +20,7 @@ MAX_STEPS = 5000
 
 
 def count_lengths(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every different length, ascending, and how often it is there; few enough to be drawn and sent."""
+    """Each distinct length, ascending, and its frequency; few enough to plot and send."""
     values, counts = np.unique(lengths, return_counts=True)
     if len(values) <= MAX_LENGTHS:
         return values, counts
@@ -30,13 +30,13 @@ def count_lengths(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quantiles(lengths: np.ndarray) -> dict[str, int]:
-    """`50 %` … `100 %` → the length that so many rows do not exceed."""
+    """`50 %` … `100 %` → the length that this share of rows does not exceed."""
     found = np.percentile(lengths, _QUANTILES, method="inverted_cdf") if len(lengths) else np.zeros(len(_QUANTILES))
     return {f"{share} %": int(value) for share, value in zip(_QUANTILES, found, strict=True)}
 
 
 def usual_limits(longest: int, own: int, most: int) -> list[int]:
-    """The limits worth looking at: the usual ones up to the first that nothing exceeds, at most the model's, and one's own."""
+    """The limits worth showing: common ones up to the longest row, at most the model's, and the current one."""
     enough = next((limit for limit in USUAL if limit >= longest), USUAL[-1])
     return sorted(
         {limit for limit in USUAL if limit <= min(enough, most)} | {own} | ({most} if most < enough else set())
@@ -44,30 +44,30 @@ def usual_limits(longest: int, own: int, most: int) -> list[int]:
 
 
 class PaddedLengths:
-    """What the batches of some features are padded to: `lengths` (features,) tokens of the longest of `each` sequences."""
+    """Padded batch lengths: `lengths` (features,) is the longest of each feature's `each` sequences, in tokens."""
 
     def __init__(self, lengths: np.ndarray, used: np.ndarray, each: int, multiple: int, limit: int | None) -> None:
         self._lengths, self._used, self._each = lengths, used, each
         self._multiple, self._limit = multiple, limit
 
     def count_computed(self, batch: np.ndarray) -> tuple[int, int]:
-        """Tokens of a batch of these features that carry data, and all that are computed."""
+        """Data tokens and computed tokens in a batch of these features."""
         width = padded_length(int(self._lengths[batch].max(initial=0)), self._multiple, self._limit)
         return int(self._used[batch].sum()), width * len(batch) * self._each
 
     def count_fixed(self, length: int) -> tuple[int, int]:
-        """The same of all features, each padded to `length`."""
+        """The same for all features, each padded to `length`."""
         return int(self._used.sum()), max(length, int(self._lengths.max(initial=0))) * len(self._used) * self._each
 
 
 def count_in_order(widths: Sequence[PaddedLengths], order: DataOrder) -> tuple[int, int]:
-    """Tokens with data, and computed ones, of the first epoch's steps (of MAX_STEPS of them where there are more)."""
+    """Data tokens and computed tokens in the first epoch's steps (at most MAX_STEPS of them)."""
     steps = range(1, min(order.steps_per_epoch, MAX_STEPS) + 1)
     return _sum_batches(widths, (order.indices(step) for step in steps))
 
 
 def count_unshuffled(widths: Sequence[PaddedLengths], features: int, batch_size: int) -> tuple[int, int]:
-    """The same of batches cut from the features as they stand."""
+    """The same for batches cut from the features in order."""
     starts = np.arange(0, features, batch_size)
     if len(starts) > MAX_STEPS:
         starts = starts[np.linspace(0, len(starts) - 1, MAX_STEPS).astype(np.int64)]

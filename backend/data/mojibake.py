@@ -1,8 +1,8 @@
-"""Finds text that was decoded with the wrong encoding: “poesÃ­a” where the file says “poesía” in UTF-8.
+"""Finds text that was decoded with the wrong encoding: “poesÃ­a” instead of “poesía” in UTF-8.
 
-The bytes of a UTF-8 letter, read as Windows-1252 or Latin-1, are one of a few letters and then signs that hardly ever follow
-it. Found are only such runs that are whole UTF-8 letters once they are turned back, and quotes that may well stand behind a
-letter (“CAFÉ»”) prove nothing.
+The bytes of a UTF-8 letter, read as Windows-1252 or Latin-1, are one of a few letters, then characters that rarely
+follow it. Only runs that are whole UTF-8 letters when decoded again are reported; quotes that can follow a
+letter (“CAFÉ»”) do not count.
 """
 
 import re
@@ -38,7 +38,7 @@ _PART = 1000
 
 
 def warnings(table: pa.Table, place: Callable[[int], str], encoding: str) -> Iterator[str]:
-    """What a person should know of a table's texts; `place` names a row, and `encoding` is how the file was read."""
+    """Warnings about a table's texts; `place` names a row, and `encoding` is how the file was read."""
     if found := find_mojibake(table):
         yield describe(found, place(found.row), encoding)
     if lost := find_lost_characters(table):
@@ -47,7 +47,7 @@ def warnings(table: pa.Table, place: Callable[[int], str], encoding: str) -> Ite
 
 @dataclass(frozen=True)
 class Mojibake:
-    """The first text of that kind: where it stands and how it probably should read."""
+    """The first garbled text: where it is and how it should probably read."""
 
     column: str
     row: int
@@ -56,7 +56,7 @@ class Mojibake:
 
 
 def find_mojibake(table: pa.Table) -> Mojibake | None:
-    """The first such text of a table's columns; None where all seems well."""
+    """The first such text in a table's columns; None if there is none."""
     for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
         for texts, rows in _texts(column):
             for place in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, _RUN), False)).to_pylist():
@@ -66,7 +66,7 @@ def find_mojibake(table: pa.Table) -> Mojibake | None:
 
 
 def find_garbled_word(text: str) -> tuple[str, str] | None:
-    """The first such word, and the same turned back; None without one."""
+    """The first such word, and its repaired form; None if there is none."""
     for match in _FOUND.finditer(text):
         right = _decode_again(match.group())
         if right is not None:
@@ -78,7 +78,7 @@ def find_garbled_word(text: str) -> tuple[str, str] | None:
 
 
 def describe(found: Mojibake, place: str, encoding: str) -> str:
-    """What a person should know of it before training; `encoding` is how the file was read."""
+    """The warning about it; `encoding` is how the file was read."""
     fix = (
         message("export the data again from its source, as UTF-8")
         if encoding in ("auto", "", "utf-8")
@@ -99,7 +99,7 @@ def describe(found: Mojibake, place: str, encoding: str) -> str:
 
 @dataclass(frozen=True)
 class LostCharacters:
-    """Letters that another program could not decode and replaced by U+FFFD: how many, and the first word of them."""
+    """Letters that another program failed to decode and replaced by U+FFFD: how many, and the first affected word."""
 
     column: str
     row: int
@@ -108,7 +108,7 @@ class LostCharacters:
 
 
 def find_lost_characters(table: pa.Table) -> LostCharacters | None:
-    """The replacement characters in the first column that has any; None without one."""
+    """The replacement characters in the first column that has any; None if there are none."""
     for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
         count, first = 0, None
         for texts, rows in _texts(column):
@@ -125,7 +125,7 @@ def find_lost_characters(table: pa.Table) -> LostCharacters | None:
 
 
 def describe_lost_characters(found: LostCharacters, place: str) -> str:
-    """What a person should know of letters that nothing in the file brings back."""
+    """The warning about letters that cannot be recovered from the file."""
     return plural(
         "The column “{column}” has 1 replacement character (U+FFFD) where letters were lost, for example "
         "“{text}” in {place}; export the data again from its source, as UTF-8.",
@@ -154,7 +154,7 @@ def _decode_again(text: str) -> str | None:
 
 
 def _texts(column: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The texts of a column of text or of lists of text, and the row of each, a part at a time up to MAX_BYTES."""
+    """The texts of a text column or lists of text, with their rows, in parts, up to MAX_BYTES."""
     first, searched = 0, 0
     for chunk in column.chunks:
         for start in range(0, len(chunk), _PART):

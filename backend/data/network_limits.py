@@ -1,4 +1,4 @@
-"""Bounds how long a server may take: a socket's timeout starts anew with every byte, so a byte now and then would never end."""
+"""Limits how long a server may take: a socket's timeout restarts with every byte, so a slow trickle would never end."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +16,11 @@ STALL_SECONDS, LEAST_BYTES = 60.0, 60_000
 
 
 class SlowServerError(Exception):
-    """A server has not answered in time, or sends next to nothing."""
+    """A server has not answered in time, or sends almost nothing."""
 
 
 def run_in_time(ask: Callable[[], Any]) -> Any:
-    """What `ask` opens, which runs in a thread so that no server can hold it up. Raises SlowServerError, and what `ask` raises."""
+    """The result of `ask`, run in a thread so that no server can block it. Raises SlowServerError or its error."""
     answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
     def run() -> None:
@@ -40,7 +40,7 @@ def run_in_time(ask: Callable[[], Any]) -> Any:
 
 
 def limit_total_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of an answer that is no file. Raises SlowServerError if they take too long together."""
+    """The chunks of a non-file answer. Raises SlowServerError if they take too long in total."""
     waited = 0.0
     for piece, seconds in _time_pieces(pieces):
         waited += seconds
@@ -50,7 +50,7 @@ def limit_total_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def limit_stalls(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of a file. Raises SlowServerError if waiting for them brings next to nothing."""
+    """The chunks of a file. Raises SlowServerError if too little arrives while waiting."""
     waited, size = 0.0, 0
     for piece, seconds in _time_pieces(pieces):
         waited, size = waited + seconds, size + len(piece)
@@ -62,7 +62,7 @@ def limit_stalls(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _time_pieces(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
-    """Each piece, and how many seconds it was waited for: what is done with it does not count."""
+    """Each chunk with the seconds spent waiting for it; the time to process it does not count."""
     since = time.monotonic()
     for piece in pieces:
         yield piece, time.monotonic() - since

@@ -1,4 +1,4 @@
-"""The order of training: which features form the batch of a step, computed and never remembered."""
+"""The order of training: which features form the batch of a step, computed and never stored."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ _BATCHES_SORTED_TOGETHER = 50
 
 
 class DataOrder:
-    """The features of every optimizer step, a pure function of the arguments and the step's number.
+    """The features of every optimizer step, a pure function of the arguments and the step number.
 
-    Each epoch holds every feature exactly once. Only its last batch may be smaller; its rows are drawn like any other's.
-    With `drop_last` that batch is left out, if it is not the only one.
+    Each epoch contains every feature exactly once. Only its last batch may be smaller; its rows are drawn like others.
+    With `drop_last` that batch is dropped, unless it is the only one.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class DataOrder:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Optimizer steps that see every feature once, less what fills no batch where that is dropped."""
+        """Optimizer steps in one pass over the features, without an incomplete batch if it is dropped."""
         count = len(self._lengths)
         return count // self._batch_size if self._whole_only else -(-count // self._batch_size)
 
@@ -46,7 +46,7 @@ class DataOrder:
         return step / self.steps_per_epoch
 
     def indices(self, step: int) -> np.ndarray:
-        """The features of a step, counted from 1: (batch,) integers, shortest first where batches go by length."""
+        """The features of a step, counted from 1: (batch,) integers, shortest first if batches go by length."""
         epoch, batch = divmod(step - 1, self.steps_per_epoch)
         if epoch != self._epoch:
             self._epoch, self._epoch_order = epoch, self._order_epoch(epoch)
@@ -54,7 +54,7 @@ class DataOrder:
         return self._epoch_order[batch * self._batch_size : (batch + 1) * self._batch_size]
 
     def _order_epoch(self, epoch: int) -> np.ndarray:
-        """All features in the epoch's order; batches are cut from it one after another."""
+        """All features in the epoch's order, from which batches are cut."""
         rng = generator("order", self._fingerprint, self._seed, epoch)
         kind = np.int32 if len(self._lengths) < 2**31 else np.int64
         order = rng.permutation(np.arange(len(self._lengths), dtype=kind))

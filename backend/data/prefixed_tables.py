@@ -1,4 +1,4 @@
-"""Makes the two tables of the mT5 example from a language pair: both directions, each row with its prefix."""
+"""Creates the two tables of the mT5 example from a language pair: both directions, each row with its prefix."""
 
 import csv
 import os
@@ -30,7 +30,7 @@ _NAMES = {
 
 
 def language_names(given: str | None, folder_name: str) -> tuple[str, str]:
-    """Source and target language: as given (`english,sinhala`), or by the folder's name (`eng-sin`). Raises InputError."""
+    """Source and target language, as given (`english,sinhala`) or by folder name (`eng-sin`). Raises InputError."""
     parts = given.split(",") if given else [_NAMES.get(code, "") for code in folder_name.split("-")]
     names = [part.strip() for part in parts]
     if len(names) != 2 or not all(names):
@@ -42,10 +42,10 @@ def language_names(given: str | None, folder_name: str) -> tuple[str, str]:
 
 
 def write_tables(folder: Path, output: Path, languages: tuple[str, str], report: Report) -> dict[Path, int | None]:
-    """`train.tsv` and `eval.tsv` from the challenge's train and test; the rows of each, None where it was there already.
+    """`train.tsv` and `eval.tsv` from the challenge's train and test; each row count, None if it existed already.
 
-    Two rows for each pair of sentences, the backward one first, in the reference's columns: a number without a name,
-    prefix, input_text, target_text. Raises InputError, then without a half-written table.
+    Two rows per sentence pair, the backward one first, in the reference's columns: a number without a name,
+    prefix, input_text, target_text. Raises InputError without leaving a half-written table.
     """
     source, target = languages
     directions = Direction(

@@ -1,4 +1,4 @@
-"""Removes files and folders that nobody needs any more, and never fails whoever cleans up."""
+"""Removes unneeded files and folders, and never raises during cleanup."""
 
 import shutil
 import time
@@ -19,9 +19,9 @@ class RemovalFailure:
 
 
 def remove(path: Path) -> RemovalFailure | None:
-    """Rename `path` to a hidden name beside it, then delete it; None once nothing of it is left.
+    """Rename `path` to a hidden name beside it, then delete it; None if nothing of it is left.
 
-    What cannot even be renamed (on Windows because a file in it is open) stays whole, under its name.
+    A path that cannot even be renamed (on Windows because a file in it is open) stays whole, under its name.
     """
     try:
         aside = set_aside(path)
@@ -33,12 +33,12 @@ def remove(path: Path) -> RemovalFailure | None:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename `path` to a hidden name beside it, under which `delete` is tried. Raises OSError."""
+    """Rename `path` to a hidden name beside it, ready for `delete`. Raises OSError."""
     return path.rename(path.with_name(f".{path.name.lstrip('.')}{ASIDE}{time.time_ns()}"))
 
 
 def delete(paths: Iterable[Path]) -> list[RemovalFailure]:
-    """Delete as much of these as can be deleted; those of which something is still there."""
+    """Delete as much of these as possible; returns those that still exist."""
     return [kept for path in list(paths) if (kept := _delete(path)) is not None]
 
 

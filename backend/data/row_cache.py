@@ -18,7 +18,7 @@ VERSION = 2
 
 
 class RowWriter:
-    """Appends rows of one schema to a folder; `max_rows` ends it."""
+    """Appends rows of one schema to a folder, up to `max_rows`."""
 
     def __init__(self, folder: Path, schema: pa.Schema, max_rows: int | None) -> None:
         self.count = 0
@@ -33,11 +33,11 @@ class RowWriter:
 
     @property
     def full(self) -> bool:
-        """Whether no more rows are wanted."""
+        """Whether `max_rows` is reached."""
         return self._left is not None and self.count >= self._left
 
     def append(self, batch: pa.RecordBatch, lines: np.ndarray, file_number: int) -> None:
-        """Rows of one file with the line on which each stands."""
+        """Append rows of one file with their line numbers."""
         room = batch.num_rows if self._left is None else min(batch.num_rows, self._left - self.count)
         self._table.write_batch(batch.slice(0, room))
         self._lines.write(lines[:room].astype(np.int64).tobytes())
@@ -46,15 +46,15 @@ class RowWriter:
         self.count += room
 
     def skip(self, file_number: int, line: int, reason: str) -> None:
-        """A row that could not be used."""
+        """Record a row that could not be used."""
         self._skipped.append((file_number, line, reason))
 
     def facts(self) -> dict[str, object]:
-        """What a reader must know beside the rows."""
+        """What a reader must know besides the rows."""
         return {"rows": self.count, "content": self._digest.hexdigest(), "skipped": self._skipped}
 
     def close(self) -> None:
-        """End the files."""
+        """Close the files."""
         self._table.close()
         self._sink.close()
         self._lines.close()
@@ -63,7 +63,7 @@ class RowWriter:
 
 @contextmanager
 def open_writer(folder: Path, schema: pa.Schema, max_rows: int | None) -> Iterator[RowWriter]:
-    """A writer for a new folder, whose facts are written at the end of the block."""
+    """A writer for a new folder; the facts are written at the end of the block."""
     writer = RowWriter(folder, schema, max_rows)
     try:
         yield writer
@@ -76,7 +76,7 @@ def open_writer(folder: Path, schema: pa.Schema, max_rows: int | None) -> Iterat
 def load_cached_rows(
     cache: Path, key: str, files: tuple[str, ...], write: Callable[[Path], None], report: Report, continuous: bool
 ) -> Rows:
-    """The rows kept under `key`; where there are none, `write` (see `writing`) reads them. `files` are names to show."""
+    """The rows cached under `key`; if there are none, `write` (see `writing`) reads them. `files` are display names."""
     return open_or_write(cache / key, lambda folder: _open(folder, key, files, continuous), write, report)
 
 
@@ -92,7 +92,7 @@ def _open(folder: Path, key: str, files: tuple[str, ...], continuous: bool) -> R
 
 
 def read_facts(folder: Path) -> dict:
-    """`facts.json` of a folder whose files have the sizes that it states. Raises DamagedCacheError."""
+    """`facts.json` of a folder whose file sizes match it. Raises DamagedCacheError."""
     try:
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in facts["sizes"].items())
@@ -104,7 +104,7 @@ def read_facts(folder: Path) -> dict:
 
 
 def map_table(path: Path) -> pa.Table:
-    """The table in an Arrow file; its columns lie in the file, not in memory. Raises DamagedCacheError."""
+    """The table in an Arrow file, memory-mapped. Raises DamagedCacheError."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         table.validate()

@@ -1,4 +1,4 @@
-"""The rows of one split as they were read: an Arrow table, where each row stands, and what could not be used."""
+"""The rows of one split as they were read: an Arrow table, each row's location, and the rows that could not be used."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ from backend.contract.places import cache_folder
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that could not be used: where it stands (`file.csv:12`) and why, in a few plain words."""
+    """A row that could not be used: its location (`file.csv:12`) and why, in a few plain words."""
 
     place: str
     reason: str
@@ -47,7 +47,7 @@ class Rows:
         return self.table.num_rows
 
     def place(self, row: int) -> str:
-        """Where a row stands, for people: `reviews.csv:12`."""
+        """A row's location, for people: `reviews.csv:12`."""
         return f"{self.files[self.file_index[row]]}:{self.lines[row]}"
 
     def take(self, indices: np.ndarray, fingerprint: str) -> "Rows":
@@ -62,11 +62,11 @@ class Rows:
         )
 
     def with_skipped(self, skipped: tuple[SkippedRow, ...]) -> "Rows":
-        """The same rows with another list of what could not be used."""
+        """The same rows with a different list of skipped rows."""
         return replace(self, skipped=skipped)
 
     def without(self, unusable: list[tuple[int, str]], fingerprint: str) -> "Rows":
-        """The rows that are left when `unusable` (row, reason) are taken out and added to `skipped`."""
+        """The rows without the `unusable` (row, reason) ones, which are added to `skipped`."""
         if not unusable:
             return self
         keep = np.ones(len(self), dtype=bool)
@@ -80,7 +80,7 @@ IN_MEMORY_BYTES = 1 << 28
 
 
 def pick(table: pa.Table, indices: np.ndarray) -> pa.Table:
-    """These rows in this order; a view where they lie together."""
+    """These rows in this order; a view if they are contiguous."""
     if len(indices) == 0 or bool(np.all(np.diff(indices) == 1)):
         return table.slice(int(indices[0]) if len(indices) else 0, len(indices))
     if not bool(np.all(np.diff(indices) > 0)):
@@ -102,7 +102,7 @@ def _take_by_batch(table: pa.Table, indices: np.ndarray) -> Iterator[pa.RecordBa
 
 
 def _on_disk(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    # In the cache folder and not in the system's folder for such files, which often lies in memory.
+    # In the cache folder rather than the system's temporary folder, which is often in memory.
     cache_folder().mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(suffix=".arrow", dir=cache_folder())
     os.close(descriptor)

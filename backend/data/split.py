@@ -1,4 +1,4 @@
-"""Splits a fraction off the training rows, always the same one for the same rows and seed."""
+"""Splits off a fraction of the training rows, always the same one for the same rows and seed."""
 
 from typing import Literal
 
@@ -17,10 +17,10 @@ def split_off(
     by: Literal["label", "random", "contiguous"],
     labels: pa.ChunkedArray | None,
 ) -> tuple[Rows, Rows]:
-    """The rows that stay and those set aside, both in the input's order.
+    """The remaining rows and those split off, both in the input's order.
 
-    `label` keeps every label's share in both parts and at least one row of each label among those that stay;
-    `contiguous` takes the end of the text. What the input had skipped stays with the first part.
+    `label` keeps every label's share in both parts and at least one row of each label in the remaining part;
+    `contiguous` takes the end of the text. Rows that the input skipped stay with the first part.
     """
     aside = np.zeros(len(rows), dtype=bool)
     count = _count(len(rows), fraction)
@@ -38,7 +38,7 @@ def split_off(
 
 
 def _count(rows: int, fraction: float) -> int:
-    """Rows to set aside: the nearest number, but one at least, and one at least stays."""
+    """Rows to split off: the nearest number, with at least one in each part."""
     return max(0, min(rows - 1, max(1, round(rows * fraction))))
 
 
@@ -54,16 +54,16 @@ def _sample_each_label(labels: pa.ChunkedArray, fraction: float, count: int, rng
 
 
 def _codes(labels: pa.ChunkedArray) -> np.ndarray:
-    """A number for each label, null being a label of its own."""
+    """An id for each label; null is a label too."""
     encoded = pc.dictionary_encode(labels, null_encoding="encode").combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # many chunks stay chunked where they cannot be joined
+    if isinstance(encoded, pa.ChunkedArray):  # chunks stay separate if they cannot be joined
         encoded = encoded.unify_dictionaries()
         return np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     return encoded.indices.to_numpy()
 
 
 def _quotas(sizes: np.ndarray, fraction: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of each label to set aside: largest remainders, ties by lot, and never a label's last row."""
+    """Rows of each label to split off: largest remainders, random ties, and never a label's last row."""
     wished = sizes * fraction
     quotas = np.minimum(np.floor(wished).astype(np.int64), np.maximum(sizes - 1, 0))
     room = sizes - 1 - quotas

@@ -1,4 +1,4 @@
-"""Measures what a split holds: lengths, labels, numbers and duplicates of its columns, in one pass however large it is."""
+"""Measures what a split contains: lengths, labels, numbers and duplicates of its columns, in one pass of any size."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ _HASHED_AT_ONCE = 10_000
 class SplitMeasure:
     """Measures one split. Close it to remove its file.
 
-    Two rows are the same if their `inputs` are. The cells of `tagged` columns hold a label for every word.
+    Two rows are equal if their `inputs` are. The cells of `tagged` columns hold a label for every word.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SplitMeasure:
             raise
 
     def close(self) -> None:
-        """Remove what was put on the disk."""
+        """Remove the file on disk."""
         self._file.close()
 
     def _measure_rows(self) -> None:
@@ -82,7 +82,7 @@ class SplitMeasure:
         self._report(done, total if self._count_tokens is None else 2 * total, "rows")
 
     def count_in(self, other: "SplitMeasure") -> int:
-        """How many of these rows the other split has too."""
+        """How many of these rows the other split also contains."""
         known, found = other._sorted.map(), 0
         for part in _split_parts(self._hashes.map()):
             places = np.searchsorted(known, part)
@@ -91,7 +91,7 @@ class SplitMeasure:
         return found
 
     def kinds(self, targets: set[str]) -> dict[str, str]:
-        """Column → `label`, `text`, `number` or `other`; `targets` hold labels wherever they can."""
+        """Column → `label`, `text`, `number` or `other`; `targets` are treated as labels if possible."""
         return {name: column.kind(name in targets) for name, column in self._columns.items()}
 
     def build_report(
@@ -101,7 +101,7 @@ class SplitMeasure:
         unusable: list[tuple[str, str]],
         train: "SplitMeasure | None",
     ) -> SplitReport:
-        """The report: `parts` column → part of the task; `kinds` are the training data's; `unusable` place and reason."""
+        """The report: `parts` column → role; `kinds` are the training data's; `unusable` place and reason."""
         tokens = self._token_counts([name for name in self._columns if kinds.get(name) == "text"])
         duplicates, examples = self._duplicates()
         return SplitReport(
@@ -150,14 +150,14 @@ class SplitMeasure:
 
 
 class SpillFile:
-    """One file in the cache folder for any number of lists of numbers. It is gone once it is closed.
+    """One file in the cache folder for any number of lists of numbers. It is deleted when closed.
 
-    Each list has a stretch of its own, which takes room on the disk only where it is written.
+    Each list has its own region, which takes disk space only where it is written.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # Not in the system's folder for such files, which often lies in memory.
+        # Not in the system's temporary folder, which is often in memory.
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed in close)
         self._end = 0
 
@@ -166,13 +166,13 @@ class SpillFile:
         self._file.close()
 
     def numbers(self, kind: type[np.generic], most: int) -> "SpilledNumbers":
-        """An empty list for at most so many numbers of one kind."""
+        """An empty list for at most this many numbers of one type."""
         begin, self._end = self._end, self._end + most * np.dtype(kind).itemsize
         return SpilledNumbers(self._file, begin, kind)
 
 
 class SpilledNumbers:
-    """Numbers of one kind in a stretch of a file."""
+    """Numbers of one type in a region of a file."""
 
     def __init__(self, file: IO[bytes], begin: int, kind: type[np.generic]) -> None:
         self._file, self._begin, self._kind = file, begin, np.dtype(kind)
@@ -182,20 +182,20 @@ class SpilledNumbers:
         return self._count
 
     def append(self, values: np.ndarray) -> None:
-        """More numbers."""
+        """Append numbers."""
         self._file.seek(self._begin + self._count * self._kind.itemsize)
         self._file.write(values.astype(self._kind).tobytes())
         self._count += len(values)
 
     def map(self) -> np.ndarray:
-        """All numbers in the order in which they came; changing them changes the file."""
+        """All numbers in insertion order; changing them changes the file."""
         if self._count == 0:
             return np.zeros(0, self._kind)
         self._file.flush()
         return np.memmap(self._file, dtype=self._kind, mode="r+", offset=self._begin, shape=(self._count,))
 
     def sort(self) -> np.ndarray:
-        """All numbers in order; the order in which they came is lost."""
+        """All numbers sorted; the insertion order is lost."""
         values = self.map()
         values.sort()
         return values
@@ -250,12 +250,12 @@ class _ColumnMeasure:
         return is_target or sum(labels.values()) >= repeated * len(labels)
 
     def _labels(self) -> Counter[str] | None:
-        """The different values, or where those are too many the different members of lists or words of texts."""
+        """The distinct values or, if there are too many, the distinct members of lists or words of texts."""
         too_many = self._values is None and self._is_text and not self._may_be_numbers
         return self._members if self._is_list or self._is_tags or too_many else self._values
 
     def build_report(self, part: str, kind: str, tokens: Counter[int] | None) -> ColumnReport:
-        """The report on this column, seen as that kind."""
+        """The report on this column, treated as that kind."""
         labels = (self._labels() if kind == "label" else None) or Counter[str]()
         total = sum(labels.values())
         return ColumnReport(
@@ -271,7 +271,7 @@ class _ColumnMeasure:
 
 
 def _update_counts(counter: Counter[str] | None, values: Any) -> Counter[str] | None:
-    """Counts on, until there are too many different values to be labels."""
+    """Update the counts; None once there are too many distinct values to be labels."""
     if counter is None:
         return None
     counter.update(values)
@@ -307,7 +307,7 @@ def _split_parts(values: np.ndarray) -> list[np.ndarray]:
 
 
 def summarise_counts(counts: Counter[int]) -> NumberSummary | None:
-    """Of whole numbers, given how often each occurs; None where there are none."""
+    """Summarize integers, given how often each occurs; None if there are none."""
     if not counts:
         return None
     values = np.array(sorted(counts), dtype=np.float64)
@@ -320,7 +320,7 @@ def summarise_counts(counts: Counter[int]) -> NumberSummary | None:
 
 
 def summarise_sorted(values: np.ndarray) -> NumberSummary | None:
-    """Of numbers in ascending order; None where there are none."""
+    """Summarize numbers in ascending order; None if there are none."""
     if len(values) == 0:
         return None
     mean = float(values.mean(dtype=np.float64))
@@ -348,7 +348,7 @@ def _summarise(count: int, mean: float, squares: float, at: Callable[[int], floa
 
 
 def row_numbers(table: pa.Table, inputs: list[str], report: Report) -> np.ndarray:
-    """(rows,) int64, equal where the inputs are; only within one process, which is all that a look needs."""
+    """(rows,) int64, equal if the inputs are; valid only within one process, which is enough here."""
     numbers = np.zeros(table.num_rows, dtype=np.int64)
     for start in range(0, table.num_rows, _HASHED_AT_ONCE):
         part = table.slice(start, _HASHED_AT_ONCE)
@@ -361,7 +361,7 @@ def row_numbers(table: pa.Table, inputs: list[str], report: Report) -> np.ndarra
 
 
 def count_repeated(numbers: np.ndarray) -> int:
-    """Rows whose inputs an earlier row has."""
+    """Rows whose inputs occur in an earlier row."""
     return len(numbers) - len(np.unique(numbers))
 
 

@@ -16,7 +16,7 @@ _DROPOUT = re.compile(r"dropout|pdrop")
 def open_configuration(loading: LoadRequest) -> tuple[Any, Any]:
     """The folder's `PreTrainedConfig` as it is stored, and as the model is built from it.
 
-    Raises InputError for a key that the model does not have, and for texts that its positions do not reach.
+    Raises InputError for a key that the model does not have, and for texts longer than its positions.
     """
     check_changed(read_checked(loading.folder), loading.model.config)
     stored, config = (open_config(loading.folder, wanted=loading.model.trust_remote_code) for _ in range(2))
@@ -36,10 +36,10 @@ def open_configuration(loading: LoadRequest) -> tuple[Any, Any]:
 
 
 def order_of_outputs(stored: Any, architecture: str, labels: tuple[str, ...]) -> list[int] | slice | None:
-    """Which output of a stored head stands for each label, as an index of its rows; None where it was made for others.
+    """Which stored head output belongs to each label, as an index of its rows; None if it has other labels.
 
-    `architecture` is the one that is built: heads of two kinds may bear one name, so a checkpoint of another kind has
-    none that fits.
+    `architecture` is the one being built: heads of two kinds may have the same name, so a checkpoint of another kind
+    never matches.
     """
     kinds = {_kind(name) for name in stored.architectures or []} - {""}
     if kinds and _kind(architecture) not in kinds:
@@ -66,14 +66,14 @@ def _apply_changes(config: Any, loading: LoadRequest) -> None:
 
 
 def set_dropout(config: Any, probability: float) -> None:
-    """Lets every dropout that the configuration names be this one."""
+    """Set every dropout in the configuration to this value."""
     for key, value in config.to_dict().items():
         if _DROPOUT.search(key) and isinstance(value, int | float) and not isinstance(value, bool):
             setattr(config, key, probability)
 
 
 def _name_outputs(config: Any, facts: HeadFacts) -> None:
-    """The labels in id order, or the names that transformers gives to outputs which have none."""
+    """The labels in id order, or transformers' default names for outputs without labels."""
     if problem_type := facts.head.declared.problem_type:
         config.problem_type = problem_type
     names = tuple(f"LABEL_{index}" for index in range(facts.head.declared.outputs)) or facts.labels
@@ -97,5 +97,5 @@ def _check_positions(config: dict[str, Any], loading: LoadRequest) -> None:
 
 
 def _kind(architecture: str) -> str:
-    """What a checkpoint's model was made for, such as ForMultipleChoice."""
+    """What a checkpoint's model was built for, such as ForMultipleChoice."""
     return architecture[architecture.find("For") :] if "For" in architecture else ""

@@ -16,7 +16,7 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 @dataclass(frozen=True)
 class DecodingRules:
-    """What the settings make of scores."""
+    """Applies the decoding settings to scores."""
 
     settings: GenerationSettings
     ends: frozenset[int]
@@ -28,7 +28,7 @@ class DecodingRules:
     """How many ids before each row's own are padding, (rows,), which the penalty for repeating leaves out."""
 
     def apply(self, scores: np.ndarray, seen: np.ndarray, written: int) -> np.ndarray:
-        """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
+        """Adjusted scores (rows, vocabulary) float32 after prompts and `written` tokens, in `seen` (rows, length)."""
         settings, scores = self.settings, scores.copy()
         if settings.repetition_penalty != 1.0:
             own = self._pad_with_own(seen)
@@ -45,7 +45,7 @@ class DecodingRules:
         return self._warp(scores) if settings.sample else scores
 
     def _pad_with_own(self, seen: np.ndarray) -> np.ndarray:
-        """The same with a row's first own id wherever padding stands; a row may be there once for each beam."""
+        """`seen` with padding replaced by the row's first real id; a row may occur once per beam."""
         if self.padding is None:
             return seen
         before = np.repeat(self.padding, len(seen) // len(self.padding))
@@ -55,7 +55,7 @@ class DecodingRules:
     def _warp(self, scores: np.ndarray) -> np.ndarray:
         settings = self.settings
         scores = scores / np.float32(max(settings.temperature, _COLDEST))
-        kept = 2 if settings.num_beams > 1 else 1  # beams need another token to go on with
+        kept = 2 if settings.num_beams > 1 else 1  # beams need another token to continue with
         if settings.top_k:
             count = min(max(settings.top_k, kept), scores.shape[1])
             least = np.partition(scores, -count, axis=1)[:, -count, None]
@@ -83,7 +83,7 @@ def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Deco
 
 
 def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: DecodingRules) -> Iterator[int]:
-    """The same ids of one prompt (1, length), each as soon as it is chosen; beams cannot show one before the whole is there."""
+    """The same ids of one prompt (1, length), each once it is chosen; with beams, only when the text is done."""
     if rules.settings.num_beams > 1:
         yield from write(scores, advance, prompt, rules)[0].tolist()
         return
@@ -94,7 +94,7 @@ def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: Deco
 def _steps(
     scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: DecodingRules
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """A token of every row, and which rows have not ended, both (rows,), until all have."""
+    """Yield one token per row and which rows have not ended, both (rows,), until all have."""
     random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
     rows, seen = np.arange(len(prompts)), prompts
     going = np.ones(len(prompts), dtype=bool)
@@ -111,7 +111,7 @@ def _steps(
 
 
 class _BeamSearch:
-    """transformers' beam search: a row ends when no beam can become better than what is finished."""
+    """transformers' beam search: a row ends when no running beam can beat the finished ones."""
 
     def __init__(self, rules: DecodingRules, rows: int) -> None:
         self._rules, self._rows, self._count = rules, rows, rules.settings.num_beams
@@ -125,7 +125,7 @@ class _BeamSearch:
         self._kept: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] * self._count for _ in range(rows)]
 
     def write(self, scores: np.ndarray, advance: Advance, prompts: np.ndarray) -> list[np.ndarray]:
-        """Every row's best text."""
+        """The best text of every row."""
         prompts = np.repeat(prompts, self._count, axis=0)
         scores = np.repeat(scores, self._count, axis=0)
         for number in range(self._rules.room):
@@ -140,7 +140,7 @@ class _BeamSearch:
         return [self._strip_end(one[0]) for one in self._kept]
 
     def _extend(self, scores: np.ndarray, *, is_last: bool) -> np.ndarray:
-        """Takes the best continuations; gives the beam that each running one goes on from, (rows, beams)."""
+        """Keep the best continuations; returns the parent beam of each running one, (rows, beams)."""
         vocabulary = scores.shape[-1]
         total = (scores + self._running[:, :, None]).reshape(self._rows, -1)
         candidates = max(2, 1 + len(self._rules.ends)) * self._count
@@ -187,12 +187,12 @@ def _choose_tokens(scores: np.ndarray, random: np.random.Generator | None) -> np
 
 
 def _top_k(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the largest values of every row, the largest first."""
+    """Indices of the largest values of every row, largest first."""
     return np.argsort(-values, axis=1, kind="stable")[:, :count]
 
 
 def _repeating_tokens(ids: np.ndarray, size: int) -> np.ndarray:
-    """The tokens that would end a group of `size` tokens that is there already."""
+    """The tokens that would repeat an existing n-gram of `size` tokens."""
     if len(ids) + 1 < size:
         return np.zeros(0, np.int64)
     groups = np.lib.stride_tricks.sliding_window_view(ids, size) if len(ids) >= size else np.zeros((0, size), np.int64)

@@ -23,13 +23,13 @@ Compiling = Callable[[Callable[[], Any]], Any]
 
 
 def compile_here(build: Callable[[], Any]) -> Any:
-    """The `Compiling` of whoever shows nothing of it."""
+    """Build directly: a `Compiling` that shows no progress."""
     return build()
 
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """What an engine needs to put a model in place."""
+    """What an engine needs to load a model."""
 
     folder: Path
     """A local Hugging Face folder: config.json and, unless new weights are wanted, safetensors."""
@@ -60,7 +60,7 @@ class LoadRequest:
 
 @dataclass(frozen=True)
 class Split:
-    """How a run is spread over its devices."""
+    """How a run is distributed over its devices."""
 
     replicas: int = 1
     """Devices, or groups of them, that each read rows of their own."""
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What was put in place."""
+    """A description of the loaded model."""
 
     architecture: str
     parameters: int
@@ -86,7 +86,7 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class StepResult:
-    """A step's numbers, still on the device: hand them to `Engine.read` in groups."""
+    """A step's numbers, still on the device: pass them to `Engine.read` in groups."""
 
     loss: Any
     gradient_norm: Any
@@ -101,9 +101,9 @@ class StepNumbers:
 
 
 class EngineEntry(Protocol):
-    """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework.
+    """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and access to the framework.
 
-    One whose settings have `hosts` is a `backend.engines.hosts.EngineOfHosts` too.
+    If its settings have `hosts`, it is also a `backend.engines.hosts.EngineOfHosts`.
     """
 
     title: ClassVar[str]
@@ -123,19 +123,19 @@ class EngineEntry(Protocol):
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
-        """Model types that it knows, with `_` for `-`; none where it takes whatever transformers knows."""
+        """Model types that it supports, with `_` for `-`; empty if it accepts whatever transformers supports."""
         ...
 
     @staticmethod
     def check(model_type: str, head: Head, settings: Any) -> None:
-        """Raises InputError where the engine, with its own `settings`, does not know this head of the architecture."""
+        """Raises InputError if the engine, with its own `settings`, does not support this head of the architecture."""
         ...
 
     @staticmethod
     def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """How that many devices of a host divide rows and parameters (`shapes` by name, empty where nobody knows them).
+        """How this many devices of a host share rows and parameters (`shapes` by name, empty if unknown).
 
-        `settings` are the engine's own. Raises InputError where they do not go with the devices or the model.
+        `settings` are the engine's own. Raises InputError if they do not fit the devices or the model.
         """
         ...
 
@@ -151,18 +151,18 @@ class EngineEntry(Protocol):
 
     @staticmethod
     def devices() -> list[Device]:
-        """What the framework sees to compute on, accelerators first; imports it."""
+        """The devices that the framework sees, accelerators first; imports it."""
         ...
 
 
 class Engine(Protocol):
-    """One framework with one model in place."""
+    """One framework with one loaded model."""
 
     constant_rows: ClassVar[bool]
     """Whether batches need a constant number of rows and few lengths, because shapes are compiled."""
 
     def load(self, loading: LoadRequest) -> LoadedModel:
-        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        """Load the model. Raises InputError or RunFailed in one sentence."""
         ...
 
     def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
@@ -177,35 +177,35 @@ class Engine(Protocol):
         ...
 
     def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
-        """The head's outputs for every row of the batch, without dropout and without gradients."""
+        """The head's outputs for every row of the batch, without dropout or gradients."""
         ...
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
-        """What the model writes for every row: new ids alone, without the end token; filler rows get none.
+        """The generated text of every row: only new ids, without the end token; filler rows get none.
 
         CAUSAL_LM prompts are padded on the left, SEQ2SEQ_LM sources on the right.
         """
         ...
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """Continue one prompt, token by token as they are made."""
+        """Continue one prompt, yielding each token as it is generated."""
         ...
 
     def save(self, folder: Path) -> Finish:
-        """Weights and optimizer state, exact, into an existing empty folder.
+        """Save weights and optimizer state, bit-exact, into an existing empty folder.
 
-        They are whole once what this returns was called, from any thread; training may continue meanwhile.
+        The files are complete once the returned function was called, from any thread; training may continue meanwhile.
         """
         ...
 
     def restore(self, folder: Path) -> str:
-        """What `save` wrote, to the bit; or the weights of an engine that it `continues`, and then a sentence of what was left."""
+        """Restore what `save` wrote, bit-exact; or only the weights if it `continues` another engine, with a note."""
         ...
 
     def export(self, folder: Path) -> None:
-        """Config and float32 weights in Hugging Face layout, safetensors; of several hosts the first writes them."""
+        """Write config and float32 weights in Hugging Face layout, safetensors; only the first host writes."""
         ...
 
     def device_memory_mb(self) -> float | None:
-        """Peak memory taken on the accelerator, or None on a processor."""
+        """Peak memory used on the accelerator, or None on a CPU."""
         ...

@@ -1,4 +1,4 @@
-"""Prepares generation for every engine: how an answer starts, what ends it, how much room there is."""
+"""Prepares generation for every engine: how an answer starts, what ends it, and how long it can be."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from backend.models.config import longest_sequence
 
 
 def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
-    """What the decoder sees before it writes: the start token and the batch's prompt, (rows, 1 + prompt).
+    """The decoder's first input: the start token and the batch's prompt, (rows, 1 + prompt).
 
-    A prompt that has the start token already, or whose model has none (mBART starts with a language), stands alone.
-    `defaults` is transformers' GenerationConfig of the model. Raises InputError where it names no token to start with.
+    The prompt alone if it already has the start token, or if the model has none (mBART starts with a language).
+    `defaults` is transformers' GenerationConfig of the model. Raises InputError if it names no start token.
     """
     start, rows = defaults.decoder_start_token_id, len(batch["input_ids"])
     prompt = batch.get("decoder_prompt", np.zeros((rows, 0), dtype=np.int64))
@@ -32,7 +32,7 @@ def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
 
 
 def end_tokens(settings: GenerationSettings, *owners: Any) -> frozenset[int]:
-    """The ids that end a text: the settings', else those of the first owner (GenerationConfig, configuration) with any."""
+    """The ids that end a text: from the settings, else the first of GenerationConfig and configuration with any."""
     if settings.eos_token_id is not None:
         return frozenset({settings.eos_token_id})
     for owner in owners:
@@ -43,13 +43,13 @@ def end_tokens(settings: GenerationSettings, *owners: Any) -> frozenset[int]:
 
 
 def max_new_tokens(settings: GenerationSettings, config: Any, known: int) -> int:
-    """How many tokens may be written after `known` ones: the settings' number, or fewer where positions end."""
+    """How many tokens can follow `known` ones: the setting, or fewer if the positions run out."""
     limit = longest_sequence(config.to_dict())
     return settings.max_new_tokens if limit is None else max(0, min(settings.max_new_tokens, limit - known))
 
 
 def check_prompt(length: int, config: Any) -> None:
-    """Raises InputError for a prompt of a decoder that fills all its positions."""
+    """Raises InputError for a decoder prompt that fills all positions."""
     limit = longest_sequence(config.to_dict())
     if limit is not None and length >= limit:
         raise InputError(

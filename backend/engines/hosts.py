@@ -1,4 +1,4 @@
-"""What an engine provides to a run on several hosts: which host this is, and a board that all of them read."""
+"""What an engine provides to a multi-host run: which host this is, and a shared board that all hosts read."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,43 +18,43 @@ class Position:
 
     @property
     def is_first(self) -> bool:
-        """Whether the run's files are this host's to write."""
+        """Whether this host writes the run's files."""
         return self.number == 0
 
 
 class Board(Protocol):
-    """Notes that every host can write and read. Each method raises RunFailed where the first host cannot be reached."""
+    """Notes that every host can write and read. Each method raises RunFailed if the first host cannot be reached."""
 
     def put(self, key: str, note: str) -> None:
-        """Write a note; an older one of that name is replaced."""
+        """Write a note, replacing an older one of that name."""
         ...
 
     def get(self, key: str, seconds: float) -> str | None:
-        """The note, as soon as it stands there; None where it does not after so many seconds."""
+        """Wait for a note and return it; None if it does not appear within this many seconds."""
         ...
 
     def forget(self, folder: str) -> None:
-        """Take every note away whose name begins with `folder/`."""
+        """Delete every note whose name starts with `folder/`."""
         ...
 
     def is_torn(self, error: Exception) -> bool:
-        """Whether an error may come of another host that is gone."""
+        """Whether an error may be caused by another host's exit."""
         ...
 
     def leave(self) -> None:
-        """Wait until all hosts leave, and close. Raises RunFailed where one does not come."""
+        """Wait until all hosts leave, and close. Raises RunFailed if one does not arrive."""
         ...
 
 
 class EngineOfHosts(Protocol):
-    """What the entry of an engine that trains on several hosts has beside an `EngineEntry`."""
+    """What an engine that trains on several hosts has besides an `EngineEntry`."""
 
     @staticmethod
     def position(settings: Any) -> Position:
-        """Which of the run's hosts this one is. Raises InputError where nothing says so."""
+        """Which of the run's hosts this one is. Raises InputError if that cannot be determined."""
         ...
 
     @staticmethod
     def join(position: Position) -> Board:
-        """Meet the other hosts, before anything else is asked of the framework. Raises RunFailed where one does not come."""
+        """Connect to the other hosts, before any other use of the framework. Raises RunFailed if one is missing."""
         ...

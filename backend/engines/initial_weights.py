@@ -1,6 +1,6 @@
 """Draws new weights: once, in numpy, from the seed and the parameter's Hugging Face name.
 
-Heads, rows of added tokens, adapters and models from scratch all come from here, so that every engine begins with the
+Heads, rows of added tokens, adapters and models from scratch all come from here, so that every engine starts with the
 same numbers. The rules are those of transformers' `_init_weights`, the general one and those of its architectures.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from backend.contract.messages import join, message, plural
 from backend.data.fingerprint import generator
 
-_DEFAULT_STD = 0.02  # what transformers takes where a configuration names no initialiser
+_DEFAULT_STD = 0.02  # transformers' default if a configuration has no initialiser range
 _PADDED = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "transformer.embeddings.weight")
 _PADDED_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
 _CENTRED_AT_ZERO = {
@@ -29,12 +29,12 @@ _KNOWN = {
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a rule for a parameter of that name; state-space models have kinds of their own."""
+    """Whether there is a rule for a parameter of that name; state-space models have other kinds of parameters."""
     return name.rpartition(".")[2] in _KNOWN
 
 
 def draw(name: str, shape: tuple[int, ...], config: dict[str, Any], seed: int) -> np.ndarray:
-    """New float32 values of one parameter. Rows do not depend on how many follow, so a longer table begins alike."""
+    """New float32 values of one parameter. Rows do not depend on how many follow, so a longer table starts the same."""
     if len(shape) < 2:
         return np.full(shape, _constant(name, config), dtype=np.float32)
     if name.endswith("position_embeddings.weight") and _has_sinusoids(config):
@@ -48,7 +48,7 @@ def draw(name: str, shape: tuple[int, ...], config: dict[str, Any], seed: int) -
 
 
 def standard_deviation(name: str, config: dict[str, Any]) -> float:
-    """The spread that the configuration's own initialiser gives to a matrix of that name."""
+    """The standard deviation with which the configuration initialises a matrix of that name."""
     if "initializer_factor" in config and "d_kv" in config:
         return _t5(name, config)
     if "initializer_cutoff_factor" in config:
@@ -143,7 +143,7 @@ def _generator(name: str, seed: int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class NewTokens:
-    """Tokens that were added to a vocabulary, and what they stood for before."""
+    """Tokens added to a vocabulary, and the pieces that each replaces."""
 
     pieces: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Id of an added token → ids of the pieces that it replaces. Without pieces a row begins as any new weight does."""
@@ -156,11 +156,11 @@ class NewTokens:
         return rows if self.known is None else min(rows, self.known)
 
     def tokens_in_spare_rows(self, rows: int) -> list[int]:
-        """Added tokens for which a table of so many rows has one already."""
+        """Added tokens that fit in the spare rows of a table with this many rows."""
         return [token for token in self.pieces if self.count_trained(rows) <= token < rows]
 
     def means(self, before: int, after: int) -> dict[int, list[int]]:
-        """Row → the rows whose mean it begins as, in a table that grows from `before` to `after`."""
+        """Row → the rows whose mean initialises it, in a table that grows from `before` to `after`."""
         trained = self.count_trained(before)
         found = {
             token: [piece for piece in pieces if 0 <= piece < trained]
@@ -170,7 +170,7 @@ class NewTokens:
         return {token: pieces for token, pieces in found.items() if pieces}
 
     def describe(self, before: int, after: int) -> str:
-        """What happens to a table that grows from `before` to `after`, for people; empty where nothing does."""
+        """What happens to a table that grows from `before` to `after`, for people; empty if nothing does."""
         spare, means = len(self.tokens_in_spare_rows(before)), len(self.means(before, after))
         parts = (
             [message("{after} added to the vocabulary of {before}", after=_rows(after - before), before=before)]
@@ -193,9 +193,9 @@ class NewTokens:
 def resize_embedding(
     name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], seed: int, new: NewTokens
 ) -> np.ndarray:
-    """The table or bias `stored`, (rows before, …), with at least as many `rows`; `name` is its Hugging Face name.
+    """Resize the table or bias `stored`, (rows before, …), to at least `rows`; `name` is its Hugging Face name.
 
-    A row that is not the mean of others stays as it is stored, and beyond the stored ones is drawn as any new weight.
+    A row that is not a mean of others keeps its stored value; rows beyond the stored ones are drawn like new weights.
     """
     before = len(stored)
     values = draw(name, (rows, *stored.shape[1:]), dict(config), seed) if rows > before else stored.copy()
@@ -210,10 +210,10 @@ def _rows(number: int) -> str:
 
 
 def draw_uniform(name: str, shape: tuple[int, ...], bound: float, seed: int) -> np.ndarray:
-    """New float32 values of an adapter's matrix between -bound and bound; `name` is the parameter's in PEFT."""
+    """New float32 values of an adapter matrix between -bound and bound; `name` is the parameter's name in PEFT."""
     return generator("adapter", seed, name).uniform(-bound, bound, shape).astype(np.float32)
 
 
 def draw_normal(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """New float32 values of an adapter's matrix with spread 1; `name` is the parameter's in PEFT."""
+    """New float32 values of an adapter matrix with standard deviation 1; `name` is the parameter's name in PEFT."""
     return generator("adapter", seed, name).standard_normal(shape, dtype=np.float32)

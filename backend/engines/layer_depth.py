@@ -24,9 +24,9 @@ class LayerDepths:
     """The modules that are embeddings."""
 
     def rates(self, decay: float | None) -> dict[str, float]:
-        """Parameter → what the learning rate is multiplied by: 1 above the layers, `decay` to the distance below.
+        """Parameter → its learning rate multiplier: 1 above the layers, `decay` to the power of its distance below.
 
-        The embeddings lie under the lowest layer. Of an encoder-decoder the decoder's layers follow the encoder's.
+        The embeddings are below the lowest layer. In an encoder-decoder the decoder's layers follow the encoder's.
         """
         if decay is None:
             return dict.fromkeys(self.names, 1.0)
@@ -34,11 +34,11 @@ class LayerDepths:
         return {name: decay ** (top - depths[name]) for name in self.names}
 
     def frozen_names(self, patterns: list[str | int]) -> set[str]:
-        """The parameters that are taken out of training.
+        """The names of the parameters to freeze.
 
-        A wish is `embeddings`, `encoder` (all below the head; of an encoder-decoder its encoder), a number of lower
-        layers (with the embeddings under them), or a pattern of parameter names. Raises InputError where one matches
-        nothing, or where nothing would be left to train.
+        Each item is `embeddings`, `encoder` (all below the head; in an encoder-decoder its encoder), a number of lower
+        layers (with the embeddings below them), or a pattern of parameter names. Raises InputError if one matches
+        nothing, or if nothing would be left to train.
         """
         found = {name for pattern in patterns for name in self._names_to_freeze(pattern)}
         if len(found) == len(self.names):
@@ -49,7 +49,7 @@ class LayerDepths:
 
     @cached_property
     def _depths(self) -> tuple[dict[str, int], int]:
-        """Parameter → 0 for embeddings, 1 for the lowest layer …; and the depth of what lies above all layers."""
+        """Parameter → 0 for embeddings, 1 for the lowest layer …; and the depth of everything above the layers."""
         places = {name: _layer_of(name) for name in self.body - self._embeddings}
         counts: dict[str, int] = {}
         for stack, number in filter(None, places.values()):
@@ -65,7 +65,7 @@ class LayerDepths:
 
     @cached_property
     def _embeddings(self) -> frozenset[str]:
-        """Embeddings and their norms and projections, which lie in no layer."""
+        """Embeddings and their norms and projections, which are in no layer."""
         return frozenset(name for name in self.body if _layer_of(name) is None and self._is_embedding(name))
 
     def _is_embedding(self, name: str) -> bool:

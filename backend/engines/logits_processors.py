@@ -1,4 +1,4 @@
-"""Applies a model's own generation configuration to the scores, beside the settings; in numpy."""
+"""Applies a model's own generation configuration to the scores, besides the settings; in numpy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ _UNKNOWN_IN_SAMPLES = {"min_p": None, "top_h": None, "epsilon_cutoff": 0.0, "eta
 
 @dataclass(frozen=True)
 class LogitsProcessors:
-    """Tokens that must or must not be written, as transformers' GenerationConfig has them."""
+    """Tokens that must or must not be generated, as in transformers' GenerationConfig."""
 
     first: int | None = None
     """What a text begins with, where nothing but a start token stands before it."""
@@ -40,14 +40,14 @@ class LogitsProcessors:
     """Tokens that are not the first that is free."""
 
     def forbid(self, scores: np.ndarray, seen: np.ndarray) -> None:
-        """Takes forbidden runs out of the scores (rows, vocabulary) of what follows `seen` (rows, length)."""
+        """Remove forbidden sequences from the scores (rows, vocabulary) of the token after `seen` (rows, length)."""
         for *before, token in self.never:
             if len(before) <= seen.shape[1]:
                 completed = (seen[:, seen.shape[1] - len(before) :] == before).all(axis=1)
                 scores[completed, token] = -np.inf
 
     def force(self, scores: np.ndarray, seen: np.ndarray, written: int, room: int) -> None:
-        """Leaves the scores of what must be written alone; `written` of `room` tokens are there."""
+        """Keep only the scores of forced tokens; `written` of `room` tokens have been generated."""
         if self.first is not None and seen.shape[1] == 1:
             _allow_only(scores, (self.first,))
         if self.last and written + 1 == room:
@@ -62,7 +62,7 @@ NONE = LogitsProcessors()
 
 
 def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> LogitsProcessors:
-    """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
+    """Build them from a GenerationConfig; `ends` end a text. Raises InputError for an unsupported option."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
             "model.name_or_path: this model's generation_config.json asks for {key}, which the JAX "
@@ -82,7 +82,7 @@ def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> L
 
 
 def unknown_demand(defaults: Any, *, samples: bool) -> str:
-    """The key of a GenerationConfig that asks for what is not built here; empty where none does."""
+    """The first GenerationConfig key that is not supported here; empty if there is none."""
     unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
     requested = (key for key, neutral in unknown.items() if getattr(defaults, key, None) not in (None, neutral))
     return next(requested, "")

@@ -1,1 +1,1 @@
-"""What is here to compute on, what fits, and how to start many processes."""
+"""Which devices are available, what fits, and how to start many processes."""

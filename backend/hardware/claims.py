@@ -1,4 +1,4 @@
-"""Lets an idle model that waits for questions release its accelerator to a run that starts."""
+"""Lets an idle loaded model release its accelerator to a run that starts."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ LOOK_SECONDS = 0.2
 
 
 def claim() -> None:
-    """A run is about to take an accelerator of this machine; where that cannot be said it starts all the same."""
+    """Announce that a run needs an accelerator of this machine; if that fails, the run starts anyway."""
     try:
         path = _path()
         path.touch()
@@ -22,14 +22,14 @@ def claim() -> None:
 
 
 class ClaimWatcher:
-    """Watches for claims from now on; `on_claim` is called once, from a thread of its own."""
+    """Watches for claims from now on; `on_claim` is called once, from a separate thread."""
 
     def __init__(self, on_claim: Callable[[], None]) -> None:
         self._on_claim, self._since, self._over = on_claim, _claim_time(), threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
-        """Nothing is watched any more."""
+        """Stop watching."""
         self._over.set()
 
     def _watch(self) -> None:

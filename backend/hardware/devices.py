@@ -1,4 +1,4 @@
-"""Finds the devices of this machine, and chooses device and precision for a run."""
+"""Finds the devices of this machine, and chooses a run's device and precision."""
 
 import os
 import re
@@ -40,7 +40,7 @@ _TPU_WAY_OUT = {
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """Where a run computes; `names` are what an engine understands (`cpu`, `cuda:0`), `reason` explains the precision."""
+    """Where a run computes; `names` are the engine's names (`cpu`, `cuda:0`), `reason` explains the precision."""
 
     names: tuple[str, ...]
     device: Device
@@ -54,7 +54,7 @@ class DeviceChoice:
 
     @property
     def words(self) -> str:
-        """All devices, as events and plans name them."""
+        """All devices, as named in events and plans."""
         names = ", ".join(self.names)
         return names if self.hosts == 1 else message("{names} on each of {hosts} hosts", names=names, hosts=self.hosts)
 
@@ -62,10 +62,10 @@ class DeviceChoice:
 def query_devices(
     engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
 ) -> DeviceList:
-    """What an engine's framework sees, asked of a child that exits before the answer is used.
+    """The devices that an engine's framework sees, queried in a child process that exits before the answer is used.
 
-    A TPU admits one process, and a framework takes accelerator memory at first touch. Without the framework, or where
-    it does not answer in time, there is the processor alone and a note that says why. `environment` is the spec's.
+    A TPU admits only one process, and a framework takes accelerator memory at first use. Without the framework, or if
+    it does not answer in time, only the CPU is listed, with a note that says why. `environment` is the spec's.
     No child is started (0.4 s) where the engine knows without its framework.
     """
     known = registry.find("engine", engine, "hardware.engine") if engine in registry.names("engine") else None
@@ -102,15 +102,15 @@ def list_devices(
 
 
 def list_all() -> list[Device]:
-    """What each installed engine sees, one engine after the other, each device with the engine that sees it."""
+    """What each installed engine sees, each device with its engine."""
     usable = [name for name, one in registry.all_of("engine").items() if not missing(one)]
     return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
 
 
 def choose(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceChoice:
-    """The devices and precision of a run. Raises InputError naming what is here where the wish cannot be met.
+    """The devices and precision of a run. Raises InputError that lists the available devices if it cannot be met.
 
-    `note` is why there may be more than the engine could list.
+    `note` is why the engine may not have listed all devices.
     """
     found = _devices(spec, devices, note)
     device = min(found, key=lambda one: one.free_mb)
@@ -209,7 +209,7 @@ def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
 
 
 def _overflows(spec: RunSpec) -> bool:
-    """Whether the model is of a family that leaves float16's range; of one that is not here yet its name tells."""
+    """Whether the model's family overflows float16; judged by its name if the model is not downloaded yet."""
     model_type = spec.model.config.get("model_type") or _config(spec).get("model_type")
     if model_type:
         return model_type in OVERFLOWS_IN_FLOAT16
@@ -217,7 +217,7 @@ def _overflows(spec: RunSpec) -> bool:
 
 
 def _config(spec: RunSpec) -> dict[str, Any]:
-    """The model's configuration, where it lies in a folder or in the hub's cache."""
+    """The model's configuration, if it is in a folder or in the hub's cache."""
     name = spec.model.name_or_path
     found: Any = Path(name) / "config.json"
     if not found.is_file():

@@ -1,4 +1,4 @@
-"""Checks whether a window could be shown (stdlib only)."""
+"""Checks whether a window can be shown (stdlib only)."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ NO_SCREEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
 def has_display() -> bool:
-    """Whether there is a display, and Qt was not told to draw elsewhere."""
+    """Whether there is a display, and Qt is not set to draw elsewhere."""
     if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in NO_SCREEN_PLATFORMS:
         return False
     if sys.platform != "linux":

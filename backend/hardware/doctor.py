@@ -1,4 +1,4 @@
-"""What `burnish doctor` looks at: what is needed, what is here, and the exact command that fixes it."""
+"""The checks of `burnish doctor`: what is needed, what is installed, and the exact command that fixes it."""
 
 import ctypes
 import importlib.util
@@ -56,7 +56,7 @@ _QT_WAYLAND = {"libwayland-cursor.so.0": "libwayland-cursor0", "libwayland-egl.s
 
 
 def check_up(ask_devices: bool = True) -> Iterator[Finding]:
-    """Everything, in the order in which it is shown; devices take seconds and come last."""
+    """All checks, in display order; devices take seconds and come last."""
     yield _python()
     yield from _training_libraries()
     yield from doctor_engines.libraries()
@@ -95,7 +95,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _window() -> Iterator[Finding]:
-    # Without a display nobody misses the window.
+    # Without a display the window is not needed.
     lacking: State = "missing" if has_display() else "note"
     version = version_of("PySide6_Essentials")
     if importlib.util.find_spec("PySide6") is None:
@@ -147,7 +147,7 @@ def _loads(library: str) -> bool:
 
 
 def _install_command(packages: list[str]) -> str:
-    """The command that installs them on Debian and Ubuntu."""
+    """The command that installs these packages on Debian and Ubuntu."""
     return f"sudo apt-get install --no-install-recommends {' '.join(packages)}"
 
 
@@ -170,7 +170,7 @@ def _caches() -> Iterator[Finding]:
 
 
 def hub_cache() -> tuple[Path, str]:
-    """Where the hub library keeps models, and which variable decides it."""
+    """Where the hub library keeps models, and the variable that sets it."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return Path(os.environ[name]).expanduser(), message("set by {name}", name=name)

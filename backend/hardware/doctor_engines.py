@@ -1,4 +1,4 @@
-"""What `burnish doctor` says of the engines: which are installed, what they see, what clashes, and what fixes it."""
+"""The engine checks of `burnish doctor`: which are installed, what they see, conflicts, and fixes."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ _OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", 
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at; `mend` is a command or a sentence where something can be done."""
+    """The result of one check; `mend` is a command or a sentence if something can be done."""
 
     state: State
     text: str
@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def engines() -> list[EngineEntry]:
-    """Every engine with what it lacks; imports no framework."""
+    """Every engine with what it is missing; imports no framework."""
     return [engine_entry(name, one) for name, one in registry.all_of("engine").items()]
 
 
@@ -103,7 +103,7 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
 
 
 def devices() -> Iterator[Finding]:
-    """What each installed engine sees, each asked of a short-lived child."""
+    """What each installed engine sees, queried in short-lived child processes."""
     for engine in engines():
         if not engine.missing:
             found = query_devices(engine.name)
@@ -129,7 +129,7 @@ def visible_devices(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]
 
 
 def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
-    """Kinds of accelerator that are here and that JAX does not see, with what would make it see them."""
+    """Kinds of accelerator that are present but that JAX does not see, with how to fix that."""
     for kind in sorted(kinds - {device.kind for device in found.devices}):
         name = {"cuda": message("an NVIDIA GPU"), "tpu": "a TPU"}[kind]
         fix = pip(f"{_BUILDS[kind]}=={version}")
@@ -141,7 +141,7 @@ def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator
 
 
 def present(root: Path) -> set[str]:
-    """`cuda` and `tpu`, as far as the system's files under `root` tell of one (Linux)."""
+    """`cuda` and `tpu`, if the system's files under `root` show one (Linux)."""
     found = set()
     if any((root / "dev" / name).exists() for name in ("nvidiactl", "dxg")):
         found.add("cuda")
@@ -159,13 +159,13 @@ def _read(path: Path) -> str:
 
 
 def _own_requirements(engine: EngineEntry) -> list[str]:
-    """What an engine requires beside what every one does."""
+    """What an engine requires besides the common requirements."""
     shared = {"transformers", "safetensors"}
     return [name for name in registry.find("engine", engine.name, "hardware.engine").requires if name not in shared]
 
 
 def version_of(distribution: str) -> str:
-    """The installed version; empty where there is none."""
+    """The installed version; empty if there is none."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -173,6 +173,6 @@ def version_of(distribution: str) -> str:
 
 
 def pip(*wanted: str) -> str:
-    """The command that installs extras of Burnish, or whole requirements such as `jax[tpu]`, here."""
+    """The command that installs extras of Burnish, or whole requirements such as `jax[tpu]`, in this environment."""
     named = [one if "[" in one or "=" in one else f"burnish[{one}]" for one in wanted]
     return f"{sys.executable} -m pip install {' '.join(repr(one) for one in named)}"

@@ -30,7 +30,7 @@ SHARE = 0.9
 
 
 class ModelShape:
-    """The sizes that decide memory, read from a Hugging Face configuration whatever its family calls them."""
+    """The sizes that determine memory, read from a Hugging Face configuration whatever its family calls them."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.hidden = _first(config, "hidden_size", "d_model", "n_embd", "dim", default=768)
@@ -51,7 +51,7 @@ class ModelShape:
         self._feed_forward = 3 if str(config.get("feed_forward_proj", "")).startswith("gated") else 2  # T5 1.1, mT5
 
     def parameters(self) -> int:
-        """About how many parameters a model of this shape has; used only where no weights can be counted."""
+        """Approximate number of parameters of a model of this shape; used only if no weights can be counted."""
         per_layer = 4 * self.hidden**2 + self._feed_forward * self.hidden * self.inner
         attention_to_source = 4 * self.hidden**2 * self.decoders
         return int(self._embeddings * self.vocabulary * self.hidden + self.layers * per_layer + attention_to_source)
@@ -63,7 +63,7 @@ def _first(config: dict[str, Any], *names: str, default: int) -> int:
 
 @dataclass(frozen=True)
 class TrainingLoad:
-    """What decides the memory of a training: the model, the longest sequence, and how it is computed."""
+    """What determines the memory of a training run: the model, the longest sequence, and how it is computed."""
 
     spec: RunSpec
     folder: Path
@@ -76,7 +76,7 @@ class TrainingLoad:
     """How several devices divide rows and weights; all numbers here are one device's."""
 
     def memory(self, rows: int) -> list[PlanPart]:
-        """What `rows` sequences in one forward pass take on one device, in megabytes.
+        """The memory of `rows` sequences in one forward pass on one device, in megabytes.
 
         Weights, gradients and what the optimizer keeps are float32, the latter two for what trains alone. Activations follow Korthikanti et al. 2022 (about
         34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
@@ -92,7 +92,7 @@ class TrainingLoad:
 
     @cached_property
     def trainable(self) -> int:
-        """Parameters that train: all, or what an adapter adds, or all that is not frozen."""
+        """Parameters that train: all, or what an adapter adds, or all that are not frozen."""
         if self.spec.adapter is None and not self.spec.model.frozen:
             return self.parameters
         shapes = read_weights(self.folder).shapes
@@ -112,11 +112,11 @@ class TrainingLoad:
         return (shape.layers * (per_layer + attention) * width + logits) / MB
 
     def fits(self, rows: int, available_mb: float) -> bool:
-        """Whether so many rows in one pass need no more than is free, with nothing to spare."""
+        """Whether this many rows per pass need at most the free memory, with no reserve."""
         return total(self.memory(rows)) <= available_mb
 
     def micro_batch_size(self, available_mb: float) -> int:
-        """Rows of one pass on one device: as asked for, else its part of the batch halved until the free memory holds it."""
+        """Rows per pass on one device: as requested, else its part of the batch, halved until it fits in memory."""
         rows = -(-self.spec.training.batch_size // self.split.replicas)
         if self.spec.hardware.micro_batch_size is not None:
             return min(self.spec.hardware.micro_batch_size, rows)
@@ -126,7 +126,7 @@ class TrainingLoad:
 
 
 def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
-    """How that many devices divide the work. Raises InputError where the engine's settings do not go with them."""
+    """How this many devices divide the work. Raises InputError if the engine's settings do not fit them."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     shapes = read_weights(folder).shapes if folder is not None and spec.model.initialise == "pretrained" else {}
     model_type = str(inspection.read_config(folder).get("model_type", "")) if folder is not None else ""
@@ -134,7 +134,7 @@ def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
 
 
 def engine_settings(spec: RunSpec) -> Section:
-    """The engine's own keys of the `hardware` section, complete. Raises InputError."""
+    """The engine's own settings in the `hardware` section, complete. Raises InputError."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     return validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
 
@@ -150,13 +150,13 @@ def total(parts: list[PlanPart]) -> float:
 
 
 def available_mb(spec: RunSpec, device: Device) -> float:
-    """Free memory of the device, or what `hardware.memory_limit` leaves of it."""
+    """Free memory of the device, or what `hardware.memory_limit` leaves."""
     limit = spec.hardware.memory_limit
     return device.free_mb if limit is None else min(device.free_mb, limit * 1000)
 
 
 def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
-    """The model's configuration with the spec's changes. Raises InputError where there is none."""
+    """The model's configuration with the spec's changes. Raises InputError if there is none."""
     if reason := inspection.config_problem(folder):
         raise InputError("model.name_or_path: {reason}", "model.name_or_path", reason=reason)
     config = inspection.read_config(folder)
@@ -165,7 +165,7 @@ def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
 
 
 def check_new_weights(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError where the weights that `from_config` draws cannot fit in this computer's memory."""
+    """Raises InputError if the weights drawn by `from_config` cannot fit in this computer's memory."""
     if spec.model.initialise != "from_config":
         return
     parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total

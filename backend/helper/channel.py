@@ -1,4 +1,4 @@
-"""How answers leave the helper: as lines on the real stdout, which no library's print can reach, or as an Arrow file."""
+"""How answers leave the helper: as lines on the real stdout, which no library's print reaches, or an Arrow file."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ FIELD, REST, MESSAGES = b"field", b"answer", b"messages"
 
 
 class Channel:
-    """The real stdout. Whatever else writes to stdout from now on ends in stderr."""
+    """The real stdout. Anything else written to stdout from now on goes to stderr."""
 
     def __init__(self) -> None:
         sys.stdout.flush()
@@ -27,7 +27,7 @@ class Channel:
         os.dup2(2, 1)
 
     def send(self, reply: Reply) -> None:
-        """One reply as one line, written whole."""
+        """Send one reply as one line, written in full."""
         if table := table_of(reply):
             reply = msgspec.structs.replace(reply, messages={**reply.messages, **table})
         try:
@@ -38,18 +38,18 @@ class Channel:
         self.send_line(line + b"\n")
 
     def send_line(self, line: bytes) -> None:
-        """A reply that is encoded already. Raises OSError where nobody listens any more."""
+        """Send an encoded reply. Raises OSError if the reader is gone."""
         rest = memoryview(line)
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
     def refuse(self, number: int, message: str, field: str | None = None) -> None:
-        """There is no answer, and why."""
+        """Reply that there is no answer, and why."""
         self.send(Reply(number, error=ErrorReply(message, field)))
 
 
 def write_arrow(answer: msgspec.Struct) -> str:
-    """Write an answer's longest list as a table, the rest in its metadata; the path of the file, which the reader deletes."""
+    """Write an answer's longest list as a table, the rest as metadata; returns the path, which the reader deletes."""
     import pyarrow as pa
 
     values = msgspec.to_builtins(answer)

@@ -1,4 +1,4 @@
-"""What a query is, and how its arguments are read with care."""
+"""What a query is, and how its arguments are validated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DEVICE_GIVEN_UP = 75
 
 @dataclass(frozen=True)
 class Query:
-    """One question. `answer` gets its arguments and may raise InputError; it runs in a worker process."""
+    """One query. `answer` gets its arguments and may raise InputError; it runs in a worker process."""
 
     name: str
     answer: Callable[..., Any]
@@ -37,7 +37,7 @@ class Query:
 
 
 def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:
-    """An argument that must be there. Raises InputError."""
+    """A required argument. Raises InputError."""
     value = arguments.get(name)
     if not isinstance(value, kind):
         raise InputError("the query needs {name}", name=repr(name))
@@ -45,7 +45,7 @@ def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str
 
 
 def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
-    """An argument that is a list of so many at most, empty where it is not there. Raises InputError."""
+    """A list argument with a maximum length, empty if missing. Raises InputError."""
     values = list(arguments.get(name) or [])
     if len(values) > most:
         raise InputError(

@@ -1,7 +1,7 @@
-"""The helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
+"""The window's helper process: queries as JSON lines on stdin, answers on stdout, in any order.
 
-It answers nothing itself but what its workers have open: they do, one question at a time each, so no slow question
-delays another and none can take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
+It passes queries to workers, one at a time each, and itself only reports which models they have open, so no query
+delays another or crashes the helper. A worker that has something in memory (a tokenizer) gets the next query on it.
 """
 
 import os
@@ -41,7 +41,7 @@ MODEL = "target="
 
 @dataclass(eq=False)
 class Worker:
-    """A child that answers; `warm` names what it has in memory, which an answer has proved where it is `proven`."""
+    """A child process that answers; `warm` names what it has in memory, confirmed by an answer if `proven`."""
 
     process: "subprocess.Popen[bytes]"
     request: Request | None = None
@@ -52,14 +52,14 @@ class Worker:
     free_since: float = field(default_factory=time.monotonic)
 
     def write(self, request: Request) -> None:
-        """Send it a line. Raises BrokenPipeError where it has died."""
+        """Send it a line. Raises BrokenPipeError if it has died."""
         assert self.process.stdin
         self.process.stdin.write(msgspec.json.encode(request) + b"\n")
         self.process.stdin.flush()
 
 
 class _ReplyHeader(msgspec.Struct):
-    """As much of a reply as the helper looks at."""
+    """The fields of a reply that the helper reads."""
 
     id: int
     progress: Any = None
@@ -71,7 +71,7 @@ Line = tuple[Worker | None, bytes]
 
 
 def run() -> int:
-    """Serve until stdin closes; then every worker is ended."""
+    """Serve until stdin closes; then end every worker."""
     helper = Helper(Channel())
     try:
         helper.serve()
@@ -83,7 +83,7 @@ def run() -> int:
 
 
 class Helper:
-    """Hands questions to workers and passes their lines on."""
+    """Passes queries to workers and forwards their replies."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -92,7 +92,7 @@ class Helper:
         self._waiting: deque[Request] = deque()
 
     def serve(self) -> None:
-        """Until stdin closes."""
+        """Serve until stdin closes."""
         self._listen(None, os.fdopen(os.dup(0), "rb"))
         self._start_worker()  # its libraries load while the window makes its first question
         while True:
@@ -111,12 +111,12 @@ class Helper:
                 self._handle_reply(worker, line)
 
     def close(self) -> None:
-        """End every worker and whatever it started."""
+        """End every worker and its child processes."""
         for worker in list(self._workers):
             self._end(worker)
 
     def _receive(self, line: bytes) -> bool:
-        """Take a question; False if it cannot even be refused, so that the window must start another helper and ask again."""
+        """Receive a query; False if it cannot even be refused, so that the window starts another helper and retries."""
         try:
             request = msgspec.json.decode(line, type=Request)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -156,7 +156,7 @@ class Helper:
             self._waiting.remove(request)
 
     def _is_about_to_be_free(self, request: Request) -> bool:
-        """Whether a worker that has what is needed in memory is just stopping; another would open it a second time."""
+        """Whether a worker with the needed object in memory is about to stop; another would load it a second time."""
         warm = _warm(request)
         return bool(warm) and any(one.deadline is not None and one.warm == warm for one in self._workers)
 
@@ -257,7 +257,7 @@ class Helper:
         self._assign()
 
     def _stop(self, worker: Worker) -> None:
-        """Let it stop by itself and keep what it has in memory, if it can; else end it."""
+        """Ask the worker to stop and keep what it has in memory, if it can; else end it."""
         assert worker.request is not None
         if not QUERIES[worker.request.query].can_stop:
             self._end(worker)
@@ -269,7 +269,7 @@ class Helper:
             self._end(worker)
 
     def _patience(self) -> float:
-        """Seconds until the next thing is due."""
+        """Seconds until the next deadline."""
         ends = [worker.deadline - time.monotonic() for worker in self._workers if worker.deadline is not None]
         return max(0.0, min(IDLE_SECONDS / 4, *ends)) if ends else IDLE_SECONDS / 4
 
@@ -291,7 +291,7 @@ class Helper:
                 self._end(worker)
 
     def _dismiss_idle(self) -> None:
-        """Keep a few workers that wait, and none that has waited long."""
+        """Keep a few idle workers, and none that has been idle for long."""
         free = sorted((one for one in self._workers if one.request is None), key=lambda one: one.free_since)
         surplus = len(free) - IDLE_KEPT
         for position, worker in enumerate(free):
@@ -315,7 +315,7 @@ class Helper:
 
 
 def _kind(line: bytes) -> _ReplyHeader | None:
-    """What kind of reply a line is; None if it is not a whole one."""
+    """The kind of reply on a line; None if the line is incomplete."""
     try:
         return msgspec.json.decode(line, type=_ReplyHeader) if line.endswith(b"\n") else None
     except msgspec.DecodeError:
@@ -337,6 +337,6 @@ def _describe_exit(code: int, query: str) -> str:
 
 
 def _warm(request: Request) -> str:
-    """What a worker has in memory after this question."""
+    """What a worker has in memory after this query."""
     by = QUERIES[request.query].warm_by
     return f"{by}={request.arguments.get(by)}" if by else ""

@@ -1,4 +1,4 @@
-"""Answers one question of the helper after another over its own stdin and stdout; a question can be taken back meanwhile."""
+"""Answers the helper's queries one after another over its own stdin and stdout; a query can be cancelled meanwhile."""
 
 import os
 import queue
@@ -59,7 +59,7 @@ PROGRESS_SECONDS = 0.1
 
 
 def run(*, gives_way: bool = True) -> int:
-    """Answer until stdin closes; then end at once, even in the middle of an answer, since nobody waits for it."""
+    """Answer until stdin closes; then exit at once, even mid-answer, because nobody is waiting for it."""
     if gives_way:
         _give_way()
     channel = Channel()
@@ -71,13 +71,13 @@ def run(*, gives_way: bool = True) -> int:
 
 
 def _give_way() -> None:
-    """Let the window go first where both want the processor: it should scroll while a file is read."""
+    """Lower this process's priority, so that the window keeps scrolling while a file is read."""
     own = psutil.Process()
     own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if psutil.WINDOWS else own.nice() + NICENESS)
 
 
 def answer_request(request: Request, channel: Channel, stop_requested: Callable[[], bool] = never) -> Reply:
-    """The last reply to a request; the one place of this process where an exception becomes a sentence."""
+    """The final reply to a request; the only place in this process where an exception becomes a sentence."""
     try:
         query = QUERIES[request.query]
         more = {"stop_requested": stop_requested} if query.can_stop else {}
@@ -109,7 +109,7 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
 
 
 class ProgressReporter:
-    """Sends progress; bare numbers only now and then, text always."""
+    """Sends progress: text always, numbers only occasionally."""
 
     def __init__(self, number: int, channel: Channel) -> None:
         self._number, self._channel, self._told = number, channel, 0.0
@@ -122,14 +122,14 @@ class ProgressReporter:
 
 
 class Inbox:
-    """What comes in: questions in their order, and beside them which one was taken back last."""
+    """Incoming messages: queries in order, and the last cancelled one."""
 
     def __init__(self) -> None:
         self.questions: queue.Queue[Request] = queue.Queue()
         self.cancelled = -1
 
     def read(self) -> None:
-        """Until stdin closes; then the process ends at once."""
+        """Read until stdin closes; then the process exits at once."""
         for line in sys.stdin.buffer:
             request = msgspec.json.decode(line, type=Request)
             if request.query == CANCEL:

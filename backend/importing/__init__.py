@@ -1,1 +1,1 @@
-"""Experiments of other systems, turned into specs: one file per system, each with a list of what had no counterpart."""
+"""Imports experiments of other systems as specs: one file per system, each listing what had no counterpart."""

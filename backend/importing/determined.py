@@ -1,4 +1,4 @@
-"""Imports a Determined experiment (YAML) of its model hub for transformers."""
+"""Imports a Determined experiment (YAML) from its transformers model hub."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def recognises(values: dict[str, Any]) -> bool:
 
 
 def import_config(values: dict[str, Any]) -> ImportedSpec:
-    """The experiment as a spec. Raises InputError where its kind of model cannot be trained here."""
+    """The experiment as a spec. Raises InputError if its kind of model cannot be trained here."""
     experiment, result = ForeignConfig(values), ImportedSpec()
     constants, searched = _constants(values["hyperparameters"])
     experiment.take("hyperparameters")
@@ -136,7 +136,7 @@ def _model(hyper: ForeignConfig, result: ImportedSpec) -> None:
 
 
 def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedSpec) -> tuple[int, int]:
-    """Rows of one batch there, and how many batches make one step."""
+    """Rows per batch there, and batches per optimizer step."""
     per_step = hyper.take("global_batch_size")
     if not isinstance(per_step, int):
         raise InputError("hyperparameters.global_batch_size: it is missing or not a whole number; add it", "batch_size")

@@ -40,7 +40,7 @@ _OF_NO_MATTER = (
 
 
 def from_command(command: str) -> tuple[dict[str, Any], str | None]:
-    """The arguments of a command line, and the script's name. Raises InputError where it names none."""
+    """The arguments on a command line, and the script's name. Raises InputError if it names none."""
     try:
         words = shlex.split(command.replace("\\\n", " "), comments=True)
     except ValueError as error:
@@ -77,7 +77,7 @@ def recognises(values: dict[str, Any]) -> bool:
 
 
 def import_arguments(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
-    """The arguments as a spec. Raises InputError where the script has no counterpart or is not known."""
+    """The arguments as a spec. Raises InputError if the script has no counterpart or is unknown."""
     arguments, result = ForeignConfig(values), ImportedSpec()
     script = (
         (script or next((name for key, name in _TOLD_BY if key in values), ""))
@@ -202,7 +202,7 @@ def _task(arguments: ForeignConfig, task: str, script: str, result: ImportedSpec
 
 
 def _languages(arguments: ForeignConfig, result: ImportedSpec) -> dict[str, Any]:
-    """The languages as settings where the model's tokenizer has tokens for them; elsewhere they only named columns."""
+    """The languages as settings if the model's tokenizer has tokens for them; otherwise they only named columns."""
     names = {"source_language": arguments.take("source_lang"), "target_language": arguments.take("target_lang")}
     model = str(result.spec["model"]["name_or_path"]).lower()
     return names if any(family in model for family in _WITH_LANGUAGE_TOKENS) else {}

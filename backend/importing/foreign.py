@@ -1,4 +1,4 @@
-"""Reads another system's configuration: what was used, what nobody asked for, and public data sets by their names."""
+"""Reads another system's configuration: what was used, what was ignored, and public data sets by name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _PAIRS = {
 
 @dataclass
 class ImportedSpec:
-    """A spec (plain values) made of another system's configuration."""
+    """A spec (plain values) made from another system's configuration."""
 
     spec: dict[str, Any] = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
@@ -26,20 +26,20 @@ class ImportedSpec:
     """What is done otherwise here, as sentences."""
 
     def add(self, **sections: Any) -> None:
-        """Lay sections over the spec; a value of None inside a mapping stays out."""
+        """Merge sections into the spec; a value of None inside a mapping is left out."""
         self.spec = overlay(self.spec, _drop_empty(sections))
 
 
 class ForeignConfig:
-    """A nested configuration. `take` gives a value and remembers that it was asked for."""
+    """A nested configuration. `take` returns a value and marks it as used."""
 
     def __init__(self, values: dict[str, Any], prefix: str = "") -> None:
         self._values, self._prefix, self._left = values, prefix, dict.fromkeys(values)
 
     def take(self, key: str, default: Any = None) -> Any:
-        """The value of a key that has a counterpart; `default` where it is absent or null.
+        """The value of a key that has a counterpart; `default` if it is missing or null.
 
-        Where the default is a number the value is one too. Raises InputError for what is none.
+        If the default is a number the value is one too. Raises InputError otherwise.
         """
         self._left.pop(key, None)
         value = self._values.get(key)
@@ -58,23 +58,23 @@ class ForeignConfig:
         raise InputError(f"{self._prefix}{key}: {value!r} is not a number; write one", key)
 
     def section(self, key: str) -> "ForeignConfig":
-        """The mapping under a key; an empty one where there is none."""
+        """The mapping under a key; empty if there is none."""
         value = self.take(key, {})
         return ForeignConfig(value if isinstance(value, dict) else {}, f"{self._prefix}{key}.")
 
     def skip(self, *keys: str) -> None:
-        """Keys that say nothing about the training itself, such as where a cache lies."""
+        """Mark keys that do not affect training, such as a cache folder."""
         for key in keys:
             self._left.pop(key, None)
 
     def refuse(self, key: str, reason: str) -> Iterator[str]:
-        """A key without counterpart, where it is there, with the reason."""
+        """Report a key without a counterpart, if present, with the reason."""
         value = self.take(key)
         if value not in (None, False, {}, []):
             yield f"{self._prefix}{key}: {_shorten(value)} ({reason})"
 
     def unused(self) -> list[str]:
-        """What nobody asked for, as `key: value`; null and empty values ask for nothing."""
+        """Unused keys, as `key: value`; null and empty values are ignored."""
         return [
             f"{self._prefix}{key}: {_shorten(self._values[key])}"
             for key in self._left
@@ -100,7 +100,7 @@ def task_of_glue(name: str | None) -> str | None:
 
 
 def glue_columns(name: str | None) -> dict[str, str] | None:
-    """Role → column of a data set of pairs or sentences; None where the name says nothing."""
+    """Role → column of a data set of pairs or sentences; None if the name is unknown."""
     if name is None or name.lower() not in _PAIRS:
         return None
     text, pair = _PAIRS[name.lower()]

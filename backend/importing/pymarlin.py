@@ -26,7 +26,7 @@ def recognises(values: dict[str, Any]) -> bool:
 
 
 def import_config(values: dict[str, Any]) -> ImportedSpec:
-    """The config as a spec. Raises InputError where it names no data."""
+    """The config as a spec. Raises InputError if it names no data."""
     config, result = ForeignConfig(values), ImportedSpec()
     result.add(name="pymarlin", training={"weight_decay": 0.0, "batch_size": 1, "epochs": 1})
     if "tmod" in values:

@@ -16,7 +16,7 @@ from backend.preflight.resolve import read_run
 
 
 def code_of(target: str, revision: str = "main", report: Report = ignore_progress) -> list[RemoteCode]:
-    """All code that must run for that target, none where none must; fetches small files alone. Raises InputError."""
+    """All code that must run for that target, empty if none; downloads only small files. Raises InputError."""
     given = options.parse_name(target)  # on the Tokenizer page a name may hold a revision
     target, revision = given.tokenizer, revision if given.revision == options.MAIN else given.revision
     checkpoint = checkpoint_of(target)
@@ -30,7 +30,7 @@ def code_of(target: str, revision: str = "main", report: Report = ignore_progres
 
 
 def agree(target: str, revision: str = "main", report: Report = ignore_progress) -> list[RemoteCode]:
-    """Keep this user's consent to all of it. Raises InputError."""
+    """Record this user's consent to all of it. Raises InputError."""
     found = code_of(target, revision, report)
     for one in found:
         one.agree()
@@ -38,7 +38,7 @@ def agree(target: str, revision: str = "main", report: Report = ignore_progress)
 
 
 def _of_run(run: RunFolder, report: Report) -> list[Path]:
-    """Its own model, or what it begins from where it has none yet."""
+    """The run's own model, or the one that it starts from if it has none yet."""
     if (run.model / "config.json").is_file():
         return [run.model]
     model = read_run(run).model
@@ -47,7 +47,7 @@ def _of_run(run: RunFolder, report: Report) -> list[Path]:
 
 
 def _folders(name: str, revision: str, report: Report) -> list[Path]:
-    """The folder, and the safe copy of it that would be opened in its place."""
+    """The folder, and the safe copy that would be opened instead."""
     path = user_path(name)
     if path.exists() and not path.is_dir():
         return [path.parent.absolute()]

@@ -1,4 +1,4 @@
-"""Adds an answered row to the user's own file, under the column names of the training data."""
+"""Adds an answered row to the user's own file, under the training data's column names."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ SPANS, TAGS = "answers", "tags"
 
 
 def answer_role(roles: Sequence[Column]) -> str | None:
-    """The part that says what is right: needed to train, or to measure, and not to predict."""
+    """The role of the right answer: needed to train or evaluate, but not to predict."""
     found = [role.name for role in roles if role.required and not role.needed_to_predict]
     return found[0] if found else SPANS if any(role.name == SPANS for role in roles) else None
 
@@ -33,8 +33,8 @@ def add(
 ) -> AddedRow:
     """Append an answered row (role → value, and `prediction`). Raises InputError, also for a file in a run's folder.
 
-    `columns` says which column plays which part; parts without one go by their own name. `right` is what a person says
-    is right.
+    `columns` says which column has which role; roles without one use their own name. `right` is the right answer
+    according to the user.
     """
     answer = answer_role(roles)
     if right and answer is None:
@@ -56,7 +56,7 @@ def add(
 
 
 def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
-    """The right answer as its column holds it. Raises InputError where it cannot be that."""
+    """The right answer in its column's type. Raises InputError if it cannot be converted."""
     if not right:
         return None
     if role == SPANS:

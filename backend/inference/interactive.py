@@ -1,4 +1,4 @@
-"""Answers typed rows: a model is opened once and asked again and again, in memory alone."""
+"""Predicts typed rows: loads a model once and queries it repeatedly, in memory only."""
 
 import json
 import time
@@ -41,16 +41,16 @@ TypedRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Typed:
-    """Rows as a person typed them, under their roles."""
+    """Rows as typed by the user, by role."""
 
     rows: Rows
     columns: dict[str, str]
 
 
 class InteractivePredictor:
-    """A run's or a folder's model in place. Raises InputError, RunFailed where it cannot be opened.
+    """A loaded model of a run or folder. Raises InputError, RunFailed if it cannot be loaded.
 
-    A model that was never trained for the task is taken too: `note` says so.
+    A model that was never trained for the task is accepted too: `note` says so.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class InteractivePredictor:
     ) -> Answer:
         """One answer per row; `settings` are the task's decoding settings.
 
-        Raises InputError naming what is missing, and GenerationStopped between two tokens once `stop_requested`.
+        Raises InputError that names what is missing, and GenerationStopped between two tokens once `stop_requested`.
         """
         started = time.perf_counter()
         session = _with_decoding(self._session, settings or {})
@@ -95,7 +95,7 @@ class InteractivePredictor:
         )
 
     def collect(self, path: Path, row: TypedRow, right: str | None = None) -> AddedRow:
-        """Append an answered row to a person's own file, under the names of the training data. Raises InputError."""
+        """Append an answered row to the user's own file, under the training data's names. Raises InputError."""
         return feedback_file.add(path, used_columns(self._session.task), self._session.columns, row, right)
 
 
@@ -110,7 +110,7 @@ def _untrained_warning(new_weights: int, task: str) -> str:
 
 
 def _with_decoding(session: FeatureSession, settings: Mapping[str, Any]) -> FeatureSession:
-    """The session under other decoding settings of its task."""
+    """The session with other decoding settings of its task."""
     own = {name: value for name, value in settings.items() if name != "seed"}
     if not own:
         return session
@@ -150,13 +150,13 @@ def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns:
 
 
 def _read_cell(role: str, value: Any) -> Any:
-    """Plain text where messages are wanted is what the user says; whoever knows how may write the whole chat as JSON."""
+    """Plain text counts as the user's message if messages are needed; a whole chat can be given as JSON."""
     is_plain = role == "messages" and isinstance(value, str) and value.strip() and not value.lstrip().startswith("[")
     return json.dumps([{"role": "user", "content": value}]) if is_plain else value
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Text, or lists or numbers where a person gave such."""
+    """Text, or lists or numbers if the user gave them."""
     if any(isinstance(value, str) for value in values):
         return pa.array(["" if value is None else str(value) for value in values], pa.string())
     return pa.array(values)
@@ -179,7 +179,7 @@ def _predict(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _continues(session: FeatureSession) -> bool:
-    """Whether the answer is the text that follows, though the task measures otherwise."""
+    """Whether the answer is a continuation of the text, although the task is evaluated differently."""
     return session.task.head is Head.CAUSAL_LM and session.task.evaluates_by == "outputs"
 
 
@@ -204,7 +204,7 @@ def _stream_pieces(session: FeatureSession, cells: Mapping[str, Any], settings: 
 
 
 def _truncation_warnings(session: FeatureSession, rows: Rows) -> list[str]:
-    """One sentence for each row and limit that loses text, in the rows' order; nothing is written to the disk."""
+    """One sentence for each row and limit that loses text, in row order; writes nothing to disk."""
     free = remove_limits(session)
     batches = list(encode_features(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
     sentences: list[tuple[int, str]] = []
@@ -218,7 +218,7 @@ def _truncation_warnings(session: FeatureSession, rows: Rows) -> list[str]:
 
 
 def _lengths(batch: pa.RecordBatch, bound: Limit) -> list[tuple[int, int]]:
-    """Row and number of tokens of each feature; of choices the longest counts."""
+    """Row and number of tokens of each feature; the longest of its choices counts."""
     if bound.column not in batch.schema.names:
         return []
     owners = batch["row"].to_pylist()
@@ -241,7 +241,7 @@ def _sentence(session: FeatureSession, rows: Rows, row: int, limit: int, length:
 
 
 def _last_words(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:
-    """The end of what is read of a single text; nothing where that cannot be said, as of pairs."""
+    """The end of what is read of a single text; empty if unknown, as for pairs."""
     texts = [str(value) for name in rows.table.column_names if isinstance(value := rows.table[name][row].as_py(), str)]
     tokenizer: Any = session.tokenizer
     if len(texts) != 1 or not getattr(tokenizer, "is_fast", False) or tokenizer.truncation_side != "right":

@@ -1,4 +1,4 @@
-"""Opens a model for inference: tokenizer, weights and device, without what training needs."""
+"""Loads a model for inference: tokenizer, weights and device, without what training needs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model that can be asked: the session, what became of its weights, and the device it is on."""
+    """A model ready for inference: the session, what happened to its weights, and its device."""
 
     session: FeatureSession
     loaded: LoadedModel
@@ -41,9 +41,9 @@ class OpenedModel:
 
 
 def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untrained: bool = False) -> OpenedModel:
-    """Tokenizer and model in place for evaluation.
+    """Load tokenizer and model for evaluation.
 
-    Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
+    Raises InputError for weights not trained for the task, unless they are accepted: then a new head is drawn.
     """
     task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
     begun = start_spec(checkpoint) if checkpoint is not None else None
@@ -106,7 +106,7 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
 
 
 def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:
-    """What the head must be by the note's facts, which may be a stranger's. Raises InputError."""
+    """The head described by the note's facts, which may be untrusted. Raises InputError."""
     try:
         return task.head_facts(facts)
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -114,14 +114,14 @@ def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:
 
 
 def _adapter_in_place(begun: RunSpec) -> Section | None:
-    """The adapter of a checkpoint: whatever it leaves as, here it stands in its model."""
+    """A checkpoint's adapter, kept in its model here however it will be saved."""
     settings = model_options.adapter_settings(begun)
     known = settings is not None and "saved" in type(settings).model_fields
     return settings.model_copy(update={"saved": "merged"}) if settings is not None and known else settings
 
 
 def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:
-    """What the configuration tells; a head that must name its labels and was never trained gets the nameless ones."""
+    """The facts in the configuration; an untrained head that needs label names gets the default ones."""
     task = make_task(spec)
     labels = model_labels(folder)
     if not labels and accepts_untrained and task.head.declared.names_labels:

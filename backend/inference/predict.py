@@ -38,7 +38,7 @@ BATCH_SIZE = 64
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """`evaluate`: metrics over the labelled rows."""
+    """The result of `evaluate`: metrics over the labelled rows."""
 
     metrics: dict[str, float]
     rows: int
@@ -50,7 +50,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True)
 class PredictionResult:
-    """`predict`: as `evaluate`, and where the file is; `metrics` is empty where no labels are known."""
+    """The result of `predict`: as `evaluate`, and the file's path; `metrics` is empty if no labels are known."""
 
     output: Path
     metrics: dict[str, float]
@@ -68,7 +68,7 @@ def evaluate(
     report: Report = ignore_progress,
     say: Callable[[str], None] = lambda stage: None,
 ) -> EvaluationResult:
-    """Measure a run's or a folder's model on a labelled file.
+    """Evaluate a run's or folder's model on a labelled file.
 
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
@@ -95,7 +95,7 @@ def predict(
     parquet: Path | None = None,
     say: Callable[[str], None] = lambda stage: None,
 ) -> PredictionResult:
-    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them, to `parquet` for the window.
+    """Write predictions for a file, labelled or not; to `glue` in its format, to `parquet` for the window.
 
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
@@ -121,9 +121,9 @@ def generate(
     changes: list[str] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """Continue `prompt` as the task's settings say, piece by piece of text as it is made, or answer it as a whole.
+    """Continue `prompt` with the task's settings, yielding text as it is generated, or answer it as a whole.
 
-    `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model writes no text.
+    `seed` repeats a sample; the default is the spec's. Raises InputError if the model does not generate text.
     """
     spec = spec_of(target, None, changes or [], generates=True)
     task = make_task(spec)
@@ -146,7 +146,7 @@ def generate(
 
 
 def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
-    """What a model of text to text writes for one source."""
+    """What a text-to-text model generates for one source."""
     if seed is not None:
         spec = spec.model_copy(update={"training": spec.training.model_copy(update={"seed": seed})})
     role = make_task(spec).columns[0].name
@@ -157,9 +157,9 @@ def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
 
 
 def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[int]:
-    """The tokens that are to be continued: of a question as its task writes it out, else of the first cell's text.
+    """The tokens to continue: of a question as its task formats it, else of the first cell's text.
 
-    A text that ended with end-of-text would be finished already.
+    A text that ended with an end-of-text token would already be finished.
     """
     prompt = task.prompt_ids(cells, tokenizer) if hasattr(task, "prompt_ids") else None
     if prompt is not None:
@@ -169,7 +169,7 @@ def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[i
 
 
 def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterator[str]:
-    """Text that is certain by now: a character that is still being made of bytes waits."""
+    """The text that is final by now: a character with bytes still missing is held back."""
     made: list[int] = []
     prompt_length = len(tokenizer.decode(prompt_ids, skip_special_tokens=True))
     for one in ids:
@@ -192,7 +192,7 @@ def _score(
     labelled: bool,
     say: Callable[[str], None] = lambda stage: None,
 ) -> tuple[tuple[str, ...], Rows, ScoredEvaluation, Timing]:
-    """What a person should know of the rows, the rows, their predictions, and how long these took."""
+    """Warnings about the rows, the rows, their predictions, and the time taken."""
     task, source = make_task(spec), make_source(spec)
     say(message("Reading the file"))
     rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))

@@ -1,4 +1,4 @@
-"""Writes predictions: `predictions.csv` and its Parquet twin, the file of the GLUE server, and tables for other programs."""
+"""Writes predictions: `predictions.csv` and its Parquet twin, the GLUE server's file, and tables for other programs."""
 
 import json
 import os
@@ -38,7 +38,7 @@ _STARTS = "^[" + "".join(f"\\x{ord(letter):02x}" for letter in FORMULA_STARTS) +
 def write(
     table: pa.Table, csv: Path, parquet_path: Path | None = None, documents: dict[str, Any] | None = None
 ) -> None:
-    """Write the CSV (UTF-8), its Parquet twin and a task's further documents, each beside and renamed.
+    """Write the CSV (UTF-8), its Parquet twin and a task's other documents, each atomically.
 
     A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
     """
@@ -51,10 +51,10 @@ def write(
 
 
 def join_predictions(rows: Rows, predictions: Predictions) -> pa.Table:
-    """Every input column under its own name, then `prediction`, `actual` where any is known, then the task's own.
+    """Every input column under its own name, then `prediction`, `actual` if any is known, then the task's own columns.
 
-    An input column named `prediction` or `actual` becomes `input_prediction`, `input_actual`; an own column whose name
-    the input already bears is prefixed `predicted_`. Several files add a first column `file`.
+    An input column named `prediction` or `actual` becomes `input_prediction`, `input_actual`; a task column whose name
+    is already taken by the input is prefixed with `predicted_`. Several files add a first column `file`.
     """
     own = predictions.table
     if own["actual"].null_count == own.num_rows:
@@ -92,7 +92,7 @@ def _write_and_rename(path: Path, write_to: Callable[[Path], None]) -> None:
 
 
 def flat(table: pa.Table) -> pa.Table:
-    """Nested values as JSON text, since a CSV cell is text."""
+    """Nested values as JSON text, because a CSV cell is text."""
     for index, field in enumerate(table.schema):
         if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
             table = table.set_column(index, field.name, as_json(table[field.name]))
@@ -110,7 +110,7 @@ def as_json(column: pa.ChunkedArray) -> pa.Array:
 
 
 def free_name(folder: RunFolder, data: Path) -> str:
-    """The file's name as a name of predictions that no file bears yet: `reviews`, then `reviews-2`."""
+    """The file's name as an unused predictions name: `reviews`, then `reviews-2`."""
     plain = unicodedata.normalize("NFC", data.name.partition(".")[0])
     stem = re.sub(r"[^\w-]+", "-", plain).strip("-_")[:_LONGEST_NAME] or "file"
     for number in range(1, 10_000):
@@ -127,16 +127,16 @@ def free_name(folder: RunFolder, data: Path) -> str:
 
 
 def glue_paths(rows: Rows, path: Path) -> list[Path]:
-    """The file, or one for each of several: `mnli.tsv` becomes `mnli_test_matched.tsv` and `mnli_test_mismatched.tsv`."""
+    """The file, or one per part: `mnli.tsv` becomes `mnli_test_matched.tsv` and `mnli_test_mismatched.tsv`."""
     if len(rows.files) == 1:
         return [path]
     return [path.with_name(f"{path.stem}_{Path(file).stem}{path.suffix}") for file in rows.files]
 
 
 def write_glue(rows: Rows, predictions: Predictions, path: Path) -> list[Path]:
-    """Write the prediction of every row under its index: a label by its name, a score with three decimals.
+    """Write every row's prediction under its index: a label by name, a score with three decimals.
 
-    Beside and renamed: an older file is whole until the new one is.
+    Atomic: an older file stays whole until it is replaced.
     """
     written = glue_paths(rows, path)
     answers = predictions.table["prediction"].to_pylist()
@@ -154,7 +154,7 @@ def write_glue(rows: Rows, predictions: Predictions, path: Path) -> list[Path]:
 
 
 def _glue_indices(rows: Rows, own: np.ndarray, file: str) -> list[Any]:
-    """The rows' numbers in their file; one that could not be used leaves its number out."""
+    """The rows' numbers in their file; unusable rows leave gaps."""
     column = next((name for name in _GLUE_INDEX_NAMES if name in rows.table.column_names), None)
     if column:
         return rows.table[column].take(own).to_pylist()
@@ -173,7 +173,7 @@ def _glue_text(answer: Any) -> str:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is written; `bom` and `defuse` are for spreadsheets and touch no Parquet file."""
+    """How a table is written; `bom` and `defuse` are for spreadsheets and do not affect Parquet files."""
 
     csv: bool = True
     bom: bool = False
@@ -183,7 +183,7 @@ class TableOptions:
 def write_table(
     table: pa.Table, path: Path, options: TableOptions, report: Callable[[int, int], None] = lambda done, total: None
 ) -> None:
-    """Write all rows; a CSV without options is what `write` makes of the table. Raises InputError."""
+    """Write all rows; a CSV without options equals the one that `write` makes. Raises InputError."""
     put = _csv if options.csv else _parquet
     with whole_file(path) as beside, beside.open("wb") as file:
         put(table, file, options, report)
@@ -212,7 +212,7 @@ def _prepare(part: pa.Table, options: TableOptions) -> pa.Table:
 
 
 def _escape_formulas(texts: pa.Array) -> pa.Array:
-    """An apostrophe before what a spreadsheet would run. Numbers stay numbers: -0.5 begins with a minus, but is no formula."""
+    """Put an apostrophe before formulas. Numbers are unchanged: -0.5 starts with a minus, but is not a formula."""
     runs = pc.match_substring_regex(texts, _STARTS)
     return pc.if_else(runs, pc.binary_join_element_wise("'", texts, ""), texts)
 

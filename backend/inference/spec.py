@@ -1,4 +1,4 @@
-"""The spec under which a run, one of its checkpoints or a model folder answers for new rows."""
+"""The spec with which a run, one of its checkpoints or a model folder predicts new rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ _STEP = "step-"
 def spec_of(
     target: str, task: str | None, changes: list[str], data: Path | None = None, *, generates: bool = False
 ) -> RunSpec:
-    """The spec under which a target predicts: a run's own, or a fresh one around a model folder. Raises InputError.
+    """The spec with which a target predicts: a run's own, or a new one for a model folder. Raises InputError.
 
-    `data` is the file whose rows are asked about: how the run's files were read says nothing of another one.
+    `data` is the file to predict: how the run's own files were read does not apply to another one.
     """
     _check_changes(changes)
     checkpoint = checkpoint_of(target)
@@ -64,7 +64,7 @@ def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) 
 
 
 def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """A run's `data` section for one more file: without the settings of the run's files, unless it is one of them."""
+    """A run's `data` section for another file: without settings of the run's files, unless it is one of them."""
     named = [own[split] for split in SPLITS if isinstance(own.get(split), str | list)]
     files = {Path(path).resolve() for one in named for path in ([one] if isinstance(one, str) else one)}
     if files & {file.resolve(), file.resolve().parent}:
@@ -91,14 +91,14 @@ def _of_model(target: str, task: str | None, changes: list[str], generates: bool
     own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
     values = {
         "task": own,
-        "model": {"name_or_path": target, "trust_remote_code": True},  # a consent is asked for all the same
+        "model": {"name_or_path": target, "trust_remote_code": True},  # consent is still required
         "data": {"columns": note["columns"] if note else {}},
     }
     return resolve(spec_file.apply_changes(values, changes), Path.cwd())
 
 
 def _writing_task(folder: Path) -> str:
-    """What a model of another origin does with a prompt: one with an encoder answers it, any other continues it."""
+    """What a model from elsewhere does with a prompt: one with an encoder answers it, any other continues it."""
     return "seq2seq_lm" if inspection.read_config(folder).get("is_encoder_decoder") else "causal_lm"
 
 
@@ -120,12 +120,12 @@ def _check_changes(changes: list[str]) -> None:
             )
 
 
-# A run's checkpoint, whose folder may stand wherever a run or a model is named
+# A run's checkpoint, whose folder can be used wherever a run or a model is named
 
 
 @dataclass(frozen=True)
 class CheckpointTarget:
-    """The weights after one step of a run; what else a model folder holds is the run's."""
+    """The weights after one step of a run; the rest of the model folder comes from the run."""
 
     run: RunFolder
     folder: Path
@@ -147,12 +147,12 @@ def checkpoint_of(target: str) -> CheckpointTarget | None:
 
 
 def has_model(run: RunFolder) -> bool:
-    """Whether the run has left its `model/`."""
+    """Whether the run has saved its `model/`."""
     return (run.model / "config.json").is_file()
 
 
 def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
-    """What its task must know. Raises InputError for a checkpoint that does not say it, in a run without a model."""
+    """The note with the task's facts. Raises InputError if the checkpoint has none and the run has no model."""
     note = read_note(checkpoint.folder) or read_note(checkpoint.run.model)
     if note is None:
         raise InputError(
@@ -164,9 +164,9 @@ def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
 
 
 def start_spec(checkpoint: CheckpointTarget) -> RunSpec | None:
-    """The spec by which its weights are put in place as in training: onto the model that the run began from.
+    """The spec for loading its weights as in training, onto the model that the run started from.
 
-    None where the run's `model/` is a whole one of the same shape, which needs nothing else.
+    None if the run's `model/` is a whole model of the same shape, which is enough.
     """
     spec = read_run(checkpoint.run)
     return spec if spec.adapter is not None or not has_model(checkpoint.run) else None

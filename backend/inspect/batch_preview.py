@@ -1,4 +1,4 @@
-"""Looks at a training without training: its features and the batch of any step, of a spec or of a run that was."""
+"""Shows a training run without training: its features and the batch of any step, for a spec or a past run."""
 
 import math
 from array import array
@@ -35,20 +35,20 @@ MAX_CHARACTERS = 4000
 
 @dataclass(frozen=True)
 class PreviewEngine:
-    """Stands in for an engine that is not loaded: what batches must know of it."""
+    """Replaces an engine that is not loaded, with what batches need to know about it."""
 
     constant_rows: bool
     """Whether it compiles shapes, as every engine does but torch's."""
     on_accelerator: bool
 
     def device_memory_mb(self) -> float | None:
-        """A number where there is an accelerator; none is held."""
+        """A number if there is an accelerator; none is used."""
         return 0.0 if self.on_accelerator else None
 
 
 @dataclass(frozen=True)
 class RunHistory:
-    """What a run's events say of its steps; empty for a run that is still to be."""
+    """What a run's events say about its steps; empty for a run that has not started."""
 
     plan: PlanMade | None = None
     device: str = ""
@@ -58,14 +58,14 @@ class RunHistory:
     steps: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (steps, 3) number, tokens, loss or NaN
 
     def step(self, number: int) -> tuple[int, float] | None:
-        """Tokens and loss, as the last attempt that took the step reported them."""
+        """Tokens and loss, as reported by the last attempt that ran the step."""
         found = np.flatnonzero(self.steps[:, 0] == number)
         return (int(self.steps[found[-1], 1]), float(self.steps[found[-1], 2])) if len(found) else None
 
 
 @dataclass(frozen=True)
 class BatchPreview:
-    """One split's features, tokenised as the training has them, and how batches are made of them."""
+    """One split's features, tokenised as in training, and how batches are made from them."""
 
     session: FeatureSession
     splits: Splits
@@ -76,7 +76,7 @@ class BatchPreview:
 
     @property
     def spec(self) -> RunSpec:
-        """What is trained."""
+        """The spec being trained."""
         return self.session.spec
 
     @property
@@ -86,12 +86,12 @@ class BatchPreview:
 
     @cached_property
     def order(self) -> DataOrder | None:
-        """None for a split that is not trained on."""
+        """None for a split that is not used for training."""
         return training_order(self.spec, self.features) if self.split == "train" else None
 
     @property
     def total_steps(self) -> int:
-        """Of the training; 0 for a split that is not trained on."""
+        """Total training steps; 0 for a split that is not used for training."""
         if self.order is None:
             return 0
         if self.past.plan is not None:
@@ -99,12 +99,12 @@ class BatchPreview:
         return total_steps(self.spec.training, self.order.steps_per_epoch)
 
     def with_new_events(self, folder: RunFolder) -> "BatchPreview":
-        """The same with what the run in `folder` has said by now; itself where that is nothing new."""
+        """The same with the latest events of the run in `folder`; itself if there are none."""
         size = _size(folder)
         return self if size == self.past.size else replace(self, past=read_history(folder))
 
     def indices(self, step: int) -> np.ndarray:
-        """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
+        """The features of optimizer step `step`, counted from 1. Raises InputError if there is no such step."""
         if self.order is None:
             raise InputError("only the training data has steps, and this is the {split} data", "step", split=self.split)
         if not 1 <= step <= self.total_steps:
@@ -117,16 +117,16 @@ class BatchPreview:
         return self.order.indices(step)
 
     def epoch(self, step: int) -> int:
-        """The epoch to which a step belongs, counted from 0."""
+        """The epoch of a step, counted from 0."""
         assert self.order is not None
         return (step - 1) // self.order.steps_per_epoch
 
     def passes(self, step: int) -> list[Batch]:
-        """The arrays of a step as the engine gets them, a batch for each pass."""
+        """A step's arrays as the engine receives them, one batch per micro-batch."""
         return self.session.micro_batches(self.features, self.indices(step), self._rows_in_pass(), self.epoch(step))
 
     def batch_around(self, feature: int, step: int | None) -> tuple[Batch, int]:
-        """The pass of a step in which a feature is, and its place there; without a step the feature by itself."""
+        """The micro-batch of a step that contains a feature, and its index there; without a step the feature alone."""
         if step is not None:
             indices = self.indices(step)
             places = np.flatnonzero(indices == feature)
@@ -148,7 +148,7 @@ class BatchPreview:
         return self.session.batch(self.features, alone), 0
 
     def features_of(self, row: int) -> np.ndarray:
-        """The features in which a row is, as far as they say so. Raises InputError where there is no such row."""
+        """The features that contain a row, as far as they record it. Raises InputError if there is no such row."""
         if not 0 <= row < len(self.rows):
             raise InputError("there is no row {row}: there are {rows:,}", "row", row=row + 1, rows=len(self.rows))
         owners = self.features.scalars["row"]
@@ -162,7 +162,7 @@ class BatchPreview:
 
 
 def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | None = None) -> BatchPreview:
-    """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
+    """What training with `spec` sees of a split. Raises InputError; an exception from a `stage` report stops it."""
     past = past or RunHistory()
     model = locate_small_files(spec, stage("finding the model"))
     if past.plan is None:  # what was trained may be looked at, whether or not its engine could train it today
@@ -179,12 +179,12 @@ def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory 
 
 
 def preview_run(folder: RunFolder, stage: Stage, split: str = "train") -> BatchPreview:
-    """What a run has seen, or will. Raises InputError, also where its files have changed since."""
+    """What a run has seen, or will. Raises InputError, also if its files have changed since."""
     return preview(read_run(folder), stage, split, read_history(folder))
 
 
 def read_history(folder: RunFolder) -> RunHistory:
-    """What the run's events say of its steps; of a step that was taken again the last word."""
+    """What the run's events say about its steps; for a repeated step the latest."""
     plan: PlanMade | None = None
     device, loaded, steps, size = "", {}, array("d"), _size(folder)
     if not size:
@@ -220,7 +220,7 @@ def _check_rows(splits: Splits, past: RunHistory) -> None:
 
 
 def _padder(spec: RunSpec, past: RunHistory) -> PreviewEngine:
-    """Of a run that has not begun and may choose its device, nobody knows that it will be an accelerator."""
+    """Before a run with automatic device choice has started, assume that there is no accelerator."""
     device = past.device or spec.hardware.device
     return PreviewEngine(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))
 
@@ -233,6 +233,6 @@ def row_cells(preview: BatchPreview, row: int) -> list[tuple[str, str]]:
 
 
 def row_text(preview: BatchPreview, row: int, characters: int = 200) -> str:
-    """The beginning of a row in one line."""
+    """The start of a row on one line."""
     text = " ".join(" · ".join(text for _, text in row_cells(preview, row) if text).split())
     return text if len(text) <= characters else f"{text[: characters - 1]}…"

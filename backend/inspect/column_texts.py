@@ -1,4 +1,4 @@
-"""The texts that stand in the columns of some data, however they are stored: to learn from, to count and to compare."""
+"""The texts in the columns of some data, however they are stored: for training, counting and comparing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,31 +22,31 @@ MAX_HELD_OUT = 1000
 
 @dataclass(frozen=True)
 class ColumnTexts:
-    """The texts of some columns. Of every `every`th row, at most `most` of them, nothing is learnt; 0 takes all rows."""
+    """The texts of some columns. One row in `every`, at most `most`, is held out from training; 0 uses all rows."""
 
     rows: Rows
     columns: tuple[str, ...]
     every: int = 0
 
     def __len__(self) -> int:
-        """How many cells there are to learn from."""
+        """The number of cells to train on."""
         return (len(self.rows) - self.held_out_rows) * len(self.columns)
 
     @property
     def held_out_rows(self) -> int:
-        """How many rows nothing is learnt from."""
+        """The number of held-out rows."""
         return min(MAX_HELD_OUT, -(-len(self.rows) // self.every)) if self.every else 0
 
     def __iter__(self) -> Iterator[str]:
-        """The texts to learn from."""
+        """The texts to train on."""
         return self._texts(held_out=False)
 
     def held_out_texts(self) -> Iterator[str]:
-        """The texts of the rows that are held out; where none are, those of the first thousand rows."""
+        """The texts of the held-out rows; if there are none, those of the first thousand rows."""
         return self._texts(held_out=True)
 
     def hold_out(self, share: float) -> "ColumnTexts":
-        """The same with that share of the rows held out, spread evenly; none of fewer than two rows."""
+        """The same with that share of the rows held out, spread evenly; none if there are fewer than two rows."""
         if not share or len(self.rows) < 2:
             return ColumnTexts(self.rows, self.columns)
         wanted = min(MAX_HELD_OUT, max(1, int(len(self.rows) * share)))
@@ -75,7 +75,7 @@ def read_column_texts(
 ) -> ColumnTexts:
     """The training rows of a `data` section; without `columns` all that hold text. Relative paths start at `base`.
 
-    Raises InputError where there are no rows, no such column, or no text.
+    Raises InputError if there are no rows, no such column, or no text.
     """
     rows = read_rows(data, base, report)
     check_columns(rows, columns or [], field)
@@ -91,7 +91,7 @@ def read_column_texts(
 
 
 def read_rows(data: dict[str, Any], base: Path, report: Report = ignore_progress) -> Rows:
-    """The training rows of a `data` section, as they stand. Raises InputError where there are none."""
+    """The training rows of a `data` section, unchanged. Raises InputError if there are none."""
     subject = request_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
@@ -100,7 +100,7 @@ def read_rows(data: dict[str, Any], base: Path, report: Report = ignore_progress
 
 
 def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: bool = False) -> None:
-    """Raises InputError for a column that is not there, or cannot be read as text; single numbers can where wanted."""
+    """Raises InputError for a missing column, or one that cannot be read as text; numbers are allowed on request."""
     there = {one.name: one.type for one in rows.table.schema}
     if missing := [name for name in names if name not in there]:
         raise InputError(
@@ -124,18 +124,18 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
 
 
 def columns_with_text(rows: Rows) -> list[str]:
-    """Those whose cells hold text, however they are stored."""
+    """The columns whose cells hold text, however they are stored."""
     return [one.name for one in rows.table.schema if holds_text(one.type)]
 
 
 def cells(rows: Rows, name: str) -> Iterator[Any]:
-    """The values of a column, some rows at a time in memory."""
+    """The values of a column, with only some rows in memory at a time."""
     for start in range(0, len(rows), AT_ONCE):
         yield from rows.table[name].slice(start, AT_ONCE).to_pylist()
 
 
 def holds_text(kind: pa.DataType) -> bool:
-    """Whether cells of that type have text in them, be it in lists (words, messages) or under names (translations)."""
+    """Whether cells of that type contain text, also in lists (words, messages) or under keys (translations)."""
     if pa.types.is_dictionary(kind):
         return holds_text(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -146,7 +146,7 @@ def holds_text(kind: pa.DataType) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """The text of one cell: words of a list are joined by spaces, longer parts and those under names by line breaks."""
+    """The text of one cell: words of a list are joined by spaces, longer parts and those under keys by line breaks."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -158,7 +158,7 @@ def text_of(value: Any) -> str:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The texts of a file in order, and the language of each where there is a column of them."""
+    """The texts of a file in order, and each one's language if there is a column for it."""
 
     rows: Rows
     name: str
@@ -168,11 +168,11 @@ class TextColumn:
         return len(self.rows)
 
     def texts(self) -> Iterator[str]:
-        """Words and messages joined, numbers as they are written; an empty cell is an empty text."""
+        """Words and messages joined, numbers as written; an empty cell is an empty text."""
         return map(_text, cells(self.rows, self.name))
 
     def languages(self) -> Iterator[str]:
-        """Of each text; empty where there is none."""
+        """The language of each text; empty if there is none."""
         if not self.language:
             return (("") for _ in range(len(self)))
         return map(_text, cells(self.rows, self.language))

@@ -1,4 +1,4 @@
-"""Summarizes the chosen data: every row of every split accounted for, labels, lengths, duplicates."""
+"""Summarizes the chosen data: every row of every split counted, labels, lengths, duplicates."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -37,14 +37,14 @@ _USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test":
 
 @dataclass
 class _Split:
-    """Rows as they were read, and those that cannot be used."""
+    """The rows that were read, and those that cannot be used."""
 
     rows: Rows
     unusable: list[UnusableRow] = field(default_factory=list)
 
 
 def data_glance(subject: ReportRequest, model: str | None = None, report: Report = ignore_progress) -> DataSummary:
-    """All rows that a run on this data would read; `model` gives the tokenizer and the limit. Raises InputError."""
+    """All rows that a run on this data would read; `model` provides the tokenizer and the limit. Raises InputError."""
     assert subject.task is not None
     splits, columns = _read(subject, subject.task, report)
     inputs = inputs_of(subject.task, columns, splits["train"].rows)
@@ -64,7 +64,7 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
 
 
 def unusable_rows(subject: ReportRequest, report: Report = ignore_progress) -> list[tuple[str, UnusableRow]]:
-    """Split and row of everything that is left out. Raises InputError."""
+    """Split and row of everything left out. Raises InputError."""
     assert subject.task is not None
     splits, _ = _read(subject, subject.task, report)
     return [(split, row) for split, found in splits.items() for row in found.unusable]
@@ -86,7 +86,7 @@ def _add_warnings(summary: DataSummary, task: Task, wrong: str) -> DataSummary:
 
 
 def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str, _Split], Columns]:
-    """The rows that can be used of every split, as a run would have them."""
+    """The usable rows of every split, as a run would read them."""
     data = subject.data
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     if read["train"] is None:
@@ -122,7 +122,7 @@ def _to_unusable_row(place: str, reason: str) -> UnusableRow:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is known of a split beside its rows."""
+    """What is known about a split besides its rows."""
 
     columns: Columns
     label: str
@@ -151,7 +151,7 @@ def _summarise_split(split: str, found: _Split, seen: _Seen, before: list[SplitS
 
 
 def _labels(table: pa.Table, name: str) -> dict[str, int]:
-    """Label → how often; of texts with several tags each tag."""
+    """Label → frequency; for texts with several tags, each tag counts."""
     if name not in table.column_names:
         return {}
     return count_labels(table[name])
@@ -197,7 +197,7 @@ def _lengths(
 def _tokens(
     subject: ReportRequest, texts: list[list[str]], model: str | None
 ) -> tuple[list[int] | None, int | None, list[str]]:
-    """Tokens of each row, the limit beyond which they are cut, and why they could not be counted."""
+    """Tokens of each row, the truncation limit, and why they could not be counted."""
     if not model or not user_path(model).is_dir():
         return None, None, []
     try:

@@ -25,7 +25,7 @@ from backend.tokenizers.loading import open_tokenizer
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What is to be reported on."""
+    """The subject of a report."""
 
     data: DataSection
     source: Source
@@ -40,7 +40,7 @@ class ReportRequest:
 
 
 def request_of_spec(spec: RunSpec) -> ReportRequest:
-    """The data, task and tokenizer of a spec; a tokenizer that is not here is done without."""
+    """A spec's data, task and tokenizer; a tokenizer that is not available is left out."""
     return ReportRequest(
         data=spec.data,
         source=make_source(spec),
@@ -55,9 +55,9 @@ def request_of_spec(spec: RunSpec) -> ReportRequest:
 
 
 def request_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> ReportRequest:
-    """Data by itself: a `data` section, a task section or an empty one, and a tokenizer if tokens are to be counted.
+    """Data alone: a `data` section, a task section or an empty one, and a tokenizer if tokens are to be counted.
 
-    Relative paths are taken from `base`. Raises InputError.
+    Relative paths are relative to `base`. Raises InputError.
     """
     section = validate(DataSection, data, "data")
     kind = registry.find("source", section.source, "data.source")
@@ -76,7 +76,7 @@ def request_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str |
 
 
 def source_keys(source: str, target: str) -> dict[str, Any]:
-    """The `data` section's keys that let a source read one file, folder or data set."""
+    """The `data` settings for a source to read one file, folder or data set."""
     kind = registry.find("source", source, "data.source")
     if "train" in kind.path_fields:
         return {"train": target}
@@ -86,7 +86,7 @@ def source_keys(source: str, target: str) -> dict[str, Any]:
 
 
 def data_report(subject: ReportRequest, report: Report = ignore_progress) -> DataReport:
-    """Measure every split that there is. Raises InputError; `report` may raise to stop it."""
+    """Measure every split. Raises InputError; `report` may raise to stop it."""
     started = time.monotonic()
     count_tokens, notes = _token_counter(subject)
     splits, columns = _splits(subject, report)
@@ -126,7 +126,7 @@ def data_report(subject: ReportRequest, report: Report = ignore_progress) -> Dat
 
 
 def _sheets(data: DataSection, splits: dict[str, "_Split"]) -> list[str]:
-    """Which sheets were read where a workbook has several and nobody chose one."""
+    """Which sheets were read, for workbooks with several and no choice made."""
     chosen = (data.model_extra or {}).get("sheet")
     return [] if chosen else list(dict.fromkeys(f"{rows.sheets}." for rows, _ in splits.values() if rows.sheets))
 
@@ -168,7 +168,7 @@ def _unusable(task: Task | None, rows: Rows, columns: Columns, use: Use) -> list
 def _split_validation(
     subject: ReportRequest, rows: Rows, unusable: list[tuple[str, str]], columns: Columns
 ) -> tuple[Rows, Rows]:
-    """Training and validation rows as a run with this fraction has them."""
+    """Training and validation rows as in a run with this fraction."""
     task, fraction = subject.task, subject.data.validation
     assert isinstance(fraction, float | int)
     if task is None:
@@ -180,7 +180,7 @@ def _split_validation(
 
 
 def inputs_of(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
-    """The columns that a model sees; without a task all of them."""
+    """The model's input columns; without a task all of them."""
     chosen = used_columns(task) if task else ()
     seen = [columns[one.name] for one in chosen if one.name in columns and (one.needed_to_predict or not one.required)]
     return seen or list(rows.table.column_names)

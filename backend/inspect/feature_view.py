@@ -1,4 +1,4 @@
-"""Features as people look at them: a line for each of many, and one of them token by token, from the batch's arrays."""
+"""Features for display: a line for each of many, and one of them token by token, from the batch's arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ MAX_LINES = 500
 
 
 def rows_in_order(preview: BatchPreview, start: int, count: int) -> TrainingRows:
-    """The features from `start`, at most MAX_LINES, as they stand."""
+    """The features from `start`, at most MAX_LINES, in storage order."""
     begin = max(0, min(start, len(preview.features) - 1))
     indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(preview.features)))
     return TrainingRows(
@@ -34,7 +34,7 @@ def rows_in_order(preview: BatchPreview, start: int, count: int) -> TrainingRows
 
 
 def rows_of_step(preview: BatchPreview, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
-    """The features of optimizer step `step`, in the order in which the engine gets them. Raises InputError."""
+    """The features of optimizer step `step`, in the order in which the engine receives them. Raises InputError."""
     indices = preview.indices(step)
     begin = max(0, min(start, len(indices) - 1))
     return TrainingRows(
@@ -98,7 +98,7 @@ def _lines(preview: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
 
 
 def _targets(preview: BatchPreview, indices: np.ndarray) -> list[int]:
-    """How many targets each feature has; -1 where they are drawn in every epoch."""
+    """How many targets each feature has; -1 if they are drawn again every epoch."""
     head, features = preview.session.task.head, preview.features
     if head.targets == "span":
         return (features.scalars["start_positions"][indices] != IGNORE).astype(int).tolist()
@@ -112,7 +112,7 @@ def _targets(preview: BatchPreview, indices: np.ndarray) -> list[int]:
 
 
 def label(preview: BatchPreview, feature: int) -> str:
-    """What a feature's row is to be answered with, where that is one thing: a label, a number, a choice, a passage."""
+    """A feature row's target, if it is a single thing: a label, a number, a choice, a passage."""
     head, scalars = preview.session.task.head, preview.features.scalars
     if head.targets == "span":
         return _span(preview, feature)
@@ -146,16 +146,16 @@ class _Place:
     number: int
 
     def arrays(self) -> Batch:
-        """Its arrays."""
+        """The arrays of this row."""
         return {name: np.asarray(values[self.number]) for name, values in self.batch.items()}
 
 
 def view_feature(
     preview: BatchPreview, feature: int, step: int | None = None, most: int | None = None
 ) -> TrainingFeature:
-    """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError.
+    """One feature as the model receives it: in the batch of its step, or alone. Raises InputError.
 
-    Of its arrays at most the first `most` numbers are told.
+    At most the first `most` numbers of its arrays are included.
     """
     arrays = _Place(*preview.batch_around(feature, step)).arrays()
     scalars = preview.features.scalars
@@ -175,7 +175,7 @@ def view_feature(
 
 
 def _to_json_numbers(values: np.ndarray) -> list[int | float | None]:
-    """Numbers as JSON has them, (n,)."""
+    """Numbers converted for JSON, (n,)."""
     flat: list[Any] = values.tolist()
     return [
         None if isinstance(one, float) and np.isnan(one) else int(one) if isinstance(one, bool) else one for one in flat

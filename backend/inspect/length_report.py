@@ -1,4 +1,4 @@
-"""Answers on lengths: which rows a limit cuts, what the tokenizer does not know, and what padding costs."""
+"""Answers about lengths: which rows a limit truncates, what the tokenizer does not know, and what padding costs."""
 
 import time
 
@@ -30,7 +30,7 @@ WORST = 20
 
 
 def training_lengths(preview: BatchPreview, stage: Stage) -> TrainingLengths:
-    """What the split of a look holds, measured against the settings."""
+    """The lengths in a preview's split, measured against the settings."""
     started = time.perf_counter()
     session, features = preview.session, preview.features
     counts = count_tokens(session, preview.rows, features, stage("measuring lengths"))
@@ -59,7 +59,7 @@ def training_lengths(preview: BatchPreview, stage: Stage) -> TrainingLengths:
 
 
 def _measure(preview: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeasure:
-    """One limit of the task against what every row needs."""
+    """Measure one limit of the task against what every row needs."""
     own = getattr(preview.session.task.settings, bound.setting, None)
     limit = own or preview.session.facts["max_length"]
     most = longest_sequence(read_config(preview.model.folder)) or 1_000_000
@@ -105,7 +105,7 @@ def _unknown(preview: BatchPreview, counts: RowCounts) -> UnknownTokens:
 
 
 def _rank_unknown_rows(preview: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
-    """The largest share first; of equal ones those with more unknown tokens."""
+    """Sort by the share of unknown tokens, largest first, then by their number."""
     there = np.flatnonzero(counts.unknown)
     share = counts.unknown[there] / np.maximum(1, counts.tokens[there])
     worst = there[np.lexsort((there, -counts.unknown[there], -share))[:WORST]]
@@ -125,7 +125,7 @@ def _rank_unknown_rows(preview: BatchPreview, counts: RowCounts) -> list[Unknown
 
 
 def _padding(preview: BatchPreview) -> list[PaddingRule]:
-    """What each way of making batches computes in vain, whole batches taken together."""
+    """The padding cost of each way of batching, over whole batches."""
     training, features, order = preview.spec.training, preview.features, preview.order
     if order is None:
         return []
@@ -176,7 +176,7 @@ def _limits(preview: BatchPreview) -> list[int]:
 
 
 def _widths(preview: BatchPreview) -> list[PaddedLengths]:
-    """The input, and for text to text the targets, as batches pad them."""
+    """The padded lengths of the input and, for text to text, the targets."""
     lists, head = preview.features.lists, preview.session.task.head
     multiple = preview.session.length_multiple
     limit = preview.session.facts["max_length"]

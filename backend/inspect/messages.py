@@ -1,4 +1,4 @@
-"""The sentences on data and its lengths: what is odd about labels and splits, what a limit costs, what would serve better."""
+"""The sentences about data and its lengths: problems with labels and splits, the cost of limits, and better ones."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ LITTLE = 0.005
 
 
 def warnings_of(found: DataSummary, can_weigh: bool) -> list[str]:
-    """What is odd about the labels, the splits and the lengths; `can_weigh`: the task could weigh its labels."""
+    """Problems with the labels, the splits and the lengths; `can_weigh`: the task supports label weights."""
     train, *others = found.splits
     warnings = [_imbalance(train, can_weigh), _single_labels(train)]
     for split in others:
@@ -111,7 +111,7 @@ def percent(share: float) -> str:
 
 
 def suggest_limit(beyond: Beyond, limit: int, losses: Sequence[Loss]) -> int | None:
-    """The smallest usual limit that cuts hardly any row, or none where hardly any is cut now; None where none is better."""
+    """The smallest common limit that truncates almost no row; None if almost none is cut now, or none is better."""
     now = next(one.share for one in losses if one.limit == limit)
     larger = [one for one in losses if one.limit > limit and one.share < now]
     if beyond != "cut" or not larger:
@@ -121,7 +121,7 @@ def suggest_limit(beyond: Beyond, limit: int, losses: Sequence[Loss]) -> int | N
 
 
 def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int | None, longest: int) -> str:
-    """What a limit does to the rows, and what another one would."""
+    """What a limit does to the rows, and what another one would do."""
     share = next(one.share for one in losses if one.limit == limit)
     what = bound.what
     if bound.beyond == "blocks":
@@ -198,7 +198,7 @@ def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows:
 
 
 def limit_notes(preview: BatchPreview, measures: Sequence[LengthMeasure]) -> list[str]:
-    """What becomes of the rows beside being cut."""
+    """What happens to the rows besides truncation."""
     if measures[0].beyond == "windows":
         return [*_windows(preview), *_truncated_answers(preview)]
     if "segment" in preview.features.table.column_names:
@@ -228,7 +228,7 @@ def _windows(preview: BatchPreview) -> list[str]:
 
 
 def _truncated_answers(preview: BatchPreview) -> list[str]:
-    """Questions whose answer is there, but whole in none of their windows, so that "no answer" is trained."""
+    """Questions with an answer that no window contains in full, so that "no answer" is trained."""
     scalars = preview.features.scalars
     if "null_index" not in scalars:
         return []
@@ -253,7 +253,7 @@ def _truncated_answers(preview: BatchPreview) -> list[str]:
 
 
 def _count_with_answer(preview: BatchPreview, rows: np.ndarray) -> int:
-    """How many of these rows have an answer in their context, by encoding them once more without a limit."""
+    """How many of these rows have an answer in their context, found by encoding them again without a limit."""
     if not len(rows):
         return 0
     free = remove_limits(preview.session)
@@ -277,7 +277,7 @@ def _packing(preview: BatchPreview) -> list[str]:
 
 
 def _features_without_target(preview: BatchPreview) -> list[str]:
-    """Features without any target: of a long prompt nothing of the answer may be left."""
+    """Features without any target: a long prompt may leave no room for the answer."""
     if preview.session.task.head is not Head.CAUSAL_LM or "labels" not in preview.features.lists:
         return []
     empty = 0
@@ -286,7 +286,7 @@ def _features_without_target(preview: BatchPreview) -> list[str]:
         known = np.concatenate([[0], np.cumsum(labels.flatten().to_numpy() != IGNORE)])
         offsets = labels.offsets.to_numpy() - labels.offsets[0].as_py()
         begins, ends = offsets[:-1], offsets[1:]
-        # The first token is never a target, for nothing stands before it.
+        # The first token is never a target, because nothing precedes it.
         empty += int(np.count_nonzero(known[ends] == known[np.minimum(begins + 1, ends)]))
     if not empty:
         return []

@@ -1,4 +1,4 @@
-"""Tokenizes without training: the features that a run with the same spec will find cached, and their export."""
+"""Tokenizes without training: writes the features that a run with the same spec finds in the cache; exports them."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ class PreparedSplit:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Every split, what a person should know of the data, and the files that were written."""
+    """Every split, warnings about the data, and the written files."""
 
     splits: dict[str, PreparedSplit]
     notes: tuple[str, ...]
@@ -49,9 +49,9 @@ class Prepared:
 
 
 def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format: Format = "npy") -> Prepared:
-    """Tokenise what a run of `spec` trains and measures on, and write it to the folder `export` if one is given.
+    """Tokenise what a run of `spec` trains and evaluates on, and write it to the folder `export` if one is given.
 
-    Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
+    Raises InputError. If it is interrupted, neither the cache nor the folder contains anything half-written.
     """
     if export is not None and ((export.exists() and not export.is_dir()) or not export.absolute().parent.is_dir()):
         raise InputError(
@@ -86,7 +86,7 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
 def _export_features(
     session: FeatureSession, features: dict[str, Features], model: Path, export: Path, file_format: Format, stage: Stage
 ) -> list[Path]:
-    """Written beside and moved into the folder at the end; files of the same names are replaced."""
+    """Write to a temporary folder and move the files at the end; files of the same names are replaced."""
     export = export.absolute()
     beside = export.with_name(f".{export.name}.{os.getpid()}")
     head = session.task.head

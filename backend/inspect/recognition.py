@@ -1,4 +1,4 @@
-"""Recognises what files, folders and addresses that a person drops or types are: the source, its settings, the splits."""
+"""Recognises dropped or typed files, folders and addresses: the source, its settings, the splits."""
 
 import glob
 import re
@@ -40,7 +40,7 @@ _HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://dataset
 
 @dataclass
 class _Found:
-    """What is known so far."""
+    """What has been recognised so far."""
 
     source: str
     what: str
@@ -50,7 +50,7 @@ class _Found:
 
 
 def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
-    """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
+    """Recognise paths by content; `split` assigns all of them to it. Raises InputError if nothing can be used."""
     given = [one.strip() for one in paths if one.strip()]
     if not given:
         raise InputError("nothing was specified; choose a file, several files or a folder")
@@ -67,7 +67,7 @@ def _hub_name(given: list[str]) -> str:
 
 
 def _places_of(one: str) -> list[Path]:
-    """A file, a folder, or the files of a pattern."""
+    """A file, a folder, or the files that match a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
         raise InputError("{one} is a network address; download the file first, or specify a Hub dataset", one=one)
@@ -80,7 +80,7 @@ def _places_of(one: str) -> list[Path]:
 
 
 def _recognise_source(paths: Sequence[Path]) -> _Found | None:
-    """What one of the sources says of all of it together."""
+    """The first source that recognises all paths together."""
     for name, kind in registry.all_of("source").items():
         recognise_all = getattr(kind, "recognise", None)
         known: RecognisedSource | None = recognise_all(paths) if recognise_all else None
@@ -90,7 +90,7 @@ def _recognise_source(paths: Sequence[Path]) -> _Found | None:
 
 
 def _files(paths: list[Path], split: str | None) -> _Found:
-    """Files that each hold rows, put into the splits after which they are named."""
+    """Files of rows, assigned to the splits that they are named for."""
     if len(paths) == 1 and paths[0].is_dir() and saved_splits(paths[0]) is not None:
         return _recognise_saved(paths[0], split)
     files, left_out = _list_files(paths)
@@ -132,7 +132,7 @@ def _recognise_saved(folder: Path, split: str | None) -> _Found:
 
 
 def _list_files(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
-    """All files, also those of the folders, and the ones that hold no rows by their name."""
+    """All files, including those in the folders, and the ones that by name hold no rows."""
     files: list[Path] = []
     left_out: list[IgnoredFile] = []
     for path in paths:
@@ -168,13 +168,13 @@ def _kind(path: Path) -> _Kind:
 
 
 def detected_format(path: Path) -> str:
-    """What the file is read as; its content speaks where its ending says plain text."""
+    """The file's format; for a plain-text extension the content decides."""
     by_name = format_of(path)
     return content_format(path) if by_name == "text" else by_name
 
 
 def _chosen_source(kinds: dict[Path, _Kind]) -> str:
-    """That of the training file where one is named so, else of most."""
+    """The source of the file named as training data, else of most files."""
     for path, (name, _, _) in kinds.items():
         if split_of(path) == "train":
             return name
@@ -183,7 +183,7 @@ def _chosen_source(kinds: dict[Path, _Kind]) -> str:
 
 
 def _splits(files: list[Path], within: Path | None, split: str | None) -> tuple[dict[str, list[Path]], list[Path]]:
-    """Split → files, and those that are in none because the others are named for theirs."""
+    """Split → files, and the files in no split because the others are named for theirs."""
     if split is not None and within is not None and len(files) > 1:
         chosen = files_for(split, files, within)
         return {split: chosen} if chosen else {}, [path for path in files if path not in chosen]
@@ -201,7 +201,7 @@ def _value(files: list[Path]) -> str | list[str]:
 
 
 def _set_format(found: _Found, files: list[Path]) -> None:
-    """Say the format where the ending says another one; files of several formats are read each as its own."""
+    """Set the format if it differs from the extension; with several formats each file is read as its own."""
     kinds = {detected_format(path) for path in files}
     if len(kinds) == 1 and any(format_of(path) != kind for path in files for kind in kinds):
         found.data["format"] = next(iter(kinds))
@@ -244,9 +244,9 @@ def _to_answer(found: _Found) -> RecognisedData:
 
 
 def _warnings(found: _Found) -> tuple[list[str], list[str]]:
-    """What is odd about each split's first file (its sheets, the text of its first rows), and why one cannot be read.
+    """Problems with each split's first file (its sheets, the text of its first rows), and unreadable files.
 
-    Where all of them can be read in one other encoding, the data says so.
+    If all of them can be read in one other encoding, set it in the data.
     """
     found_problems, refused = list[str](), list[tuple[Path, InputError]]()
     looked_at = 0
@@ -285,7 +285,7 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
 
 
 def _label_folders(found: _Found) -> list[str]:
-    """The names of folders side by side among which a split's plain texts are divided; none where they say splits."""
+    """The names of sibling folders that divide a split's plain texts; none if they name splits."""
     values = [found.data.get(split) for split in _SPLITS if found.source == "files" and found.what == FORMATS["text"]]
     for value in values:
         folders = {Path(one).parent for one in value} if isinstance(value, list) else set()
@@ -324,7 +324,7 @@ def _describe_commas(path: Path) -> str:
 
 
 def _describe_encoding(path: Path, fix: Fix) -> str:
-    """What the `data` section already says of a file that is not UTF-8, with a line of it to judge by."""
+    """The encoding of a non-UTF-8 file, as the `data` section has it, with a sample line to judge by."""
     example = next((line for line in fix.preview if not line.isascii()), "")
     return message(
         "{name} is not UTF-8; as Windows-1252 it reads “{example}”, so data.encoding is set to that; if that "

@@ -1,4 +1,4 @@
-"""How long rows are before any limit: one pass of the task's own encoding, whose counts are kept and mapped."""
+"""Row lengths before any limit: one pass of the task's own encoding, whose counts are cached and mapped."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ Source = tuple[np.ndarray, Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Of every row, (rows,) int32 each: what it needs under each limit, its tokens, and those that are unknown."""
+    """Per row, (rows,) int32 each: what it needs under each limit, its tokens, and the unknown ones."""
 
     needed: tuple[np.ndarray, ...]
     """In the order of the task's limits; -1 for a row that gives nothing to bound, such as one without target."""
@@ -41,7 +41,7 @@ class RowCounts:
 
 
 def count_tokens(session: FeatureSession, rows: Rows, features: Features, report: Report) -> RowCounts:
-    """The counts of all rows, from the cache where they were made before. Only rows that a limit cuts are tokenised anew."""
+    """The counts of all rows, cached if possible. Only rows that a limit truncates are tokenised again."""
     free, bounds = remove_limits(session), limits(session.task)
     key = fingerprint("lengths", VERSION, free.identity(rows), [bound.column for bound in bounds])
     written: list[Path] = []
@@ -57,7 +57,7 @@ def count_tokens(session: FeatureSession, rows: Rows, features: Features, report
 
 
 def remove_limits(session: FeatureSession) -> FeatureSession:
-    """The same, with nothing ever cut."""
+    """The same without any truncation."""
     own = session.task.settings
     there = {bound.setting for bound in limits(session.task)} & type(own).model_fields.keys()
     settings = own.model_copy(update=dict.fromkeys(there))
@@ -66,7 +66,7 @@ def remove_limits(session: FeatureSession) -> FeatureSession:
 
 
 def _sources(session: FeatureSession, free: FeatureSession, rows: Rows, features: Features) -> Iterator[Source]:
-    """Features that hold all tokens of every row: those that are there, and of rows that they cut others made without limit."""
+    """Features with all tokens of every row: the existing ones, and new ones without a limit for truncated rows."""
     bounds, every = limits(session.task), np.arange(len(rows))
     if "segment" in features.table.column_names or not all(bound.fills for bound in bounds):
         yield every, _encode(free, rows)
@@ -82,7 +82,7 @@ def _encode(free: FeatureSession, rows: Rows) -> Iterator[pa.RecordBatch]:
 
 
 def _may_be_cut(session: FeatureSession, rows: Rows, features: Features) -> np.ndarray:
-    """(rows,) bool, whether a limit may have taken something of the row: it is as long as that, or in several windows."""
+    """(rows,) bool, whether a limit may have truncated the row: it is as long as the limit, or in several windows."""
     owner, settings = features.scalars["row"], session.task.settings
     found = np.bincount(owner, minlength=len(rows)) > 1
     for bound in limits(session.task):
@@ -117,7 +117,7 @@ def _write(folder: Path, sources: Iterator[Source], rows: int, task: Any, unknow
 
 
 def _restore_rows(batch: pa.RecordBatch, which: np.ndarray) -> pa.RecordBatch:
-    """The batch with the rows' own numbers instead of their places in `which`."""
+    """The batch with the original row numbers instead of indices into `which`."""
     renamed = batch.set_column(
         batch.schema.get_field_index("row"), "row", pa.array(which[batch["row"].to_numpy()].astype(np.int32))
     )
@@ -133,7 +133,7 @@ def _restore_rows(batch: pa.RecordBatch, which: np.ndarray) -> pa.RecordBatch:
 def _add(
     arrays: Mapping[str, np.ndarray], batch: pa.RecordBatch, task: Any, bounds: tuple[Limit, ...], unknown: int | None
 ) -> None:
-    """Add what one batch of features holds; a row's tokens may stand in several features."""
+    """Add the counts of one batch of features; a row's tokens may be in several features."""
     owner, lengths = _runs(batch)
     np.add.at(arrays["tokens"], owner, lengths)
     lists = [batch[name] for name in dict.fromkeys(("input_ids", *(bound.column for bound in bounds)))]
@@ -154,21 +154,21 @@ def _add(
 
 
 def _runs(batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Row and number of tokens of every run of tokens of one row."""
+    """Row and length of every run of tokens from one row."""
     if "spans_row" in batch.schema.names:
         return _values(batch["spans_row"]), _values(batch["spans_length"])
     return batch["row"].to_numpy(), _lengths(batch["input_ids"])
 
 
 def _occurrences(column: pa.ListArray, runs: np.ndarray, wanted: int) -> np.ndarray:
-    """(runs,) how often an id is in each run of a column's values."""
+    """(runs,) how often an id occurs in each run of a column's values."""
     before = np.concatenate([[0], np.cumsum(_values(column) == wanted)])
     ends = np.cumsum(runs)
     return before[ends] - before[ends - runs]
 
 
 def _smallest_limits(batch: pa.RecordBatch, task: Any, bound: Limit) -> np.ndarray:
-    """(features,) the smallest limit at which nothing of a feature is lost."""
+    """(features,) the smallest limit that truncates nothing of a feature."""
     if bound.column == "input_ids" and CHOICE_LENGTHS in batch.schema.names:
         choices = batch[CHOICE_LENGTHS]
         return np.maximum.reduceat(_values(choices), np.cumsum(_lengths(choices)) - _lengths(choices))

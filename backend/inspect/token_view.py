@@ -1,4 +1,4 @@
-"""The tokens of one feature with what each is to the training, read off the arrays that the engine gets."""
+"""The tokens of one feature and their role in training, taken from the arrays that the engine receives."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ MAX_TOKENS = 6000
 
 
 class PieceTexts:
-    """What ids read like; each different one is looked up once."""
+    """The text of each id; each distinct one is looked up once."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -28,11 +28,11 @@ class PieceTexts:
         self.special = frozenset(tokenizer.all_special_ids)
 
     def texts(self, ids: Sequence[int] | np.ndarray) -> list[str]:
-        """The text of each token by itself; half a character is shown as its piece."""
+        """The text of each token by itself; a partial character is shown as its piece."""
         return [self._text(int(one)) for one in ids]
 
     def decode(self, ids: np.ndarray) -> str:
-        """The text of tokens that follow each other, without special ones."""
+        """The text of consecutive tokens, without special ones."""
         found = self._tokenizer.decode([int(one) for one in ids], skip_special_tokens=True)
         return " ".join(str(found).split())
 
@@ -54,7 +54,7 @@ class PieceTexts:
 
 
 def sequences(preview: BatchPreview, feature: int, arrays: Batch) -> list[TokenSequence]:
-    """The lists of tokens that the model reads for one feature; of text to text also what the decoder reads and says."""
+    """The token lists that the model reads for one feature; for text to text also the decoder's input and targets."""
     pieces, head = PieceTexts(preview.session.tokenizer), preview.session.task.head
     ids = arrays["input_ids"]
     if ids.ndim == 2:
@@ -91,7 +91,7 @@ def _choice(preview: BatchPreview, pieces: PieceTexts, arrays: Batch, number: in
 
 
 def _input_kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
-    """What tokens are by themselves."""
+    """The kind of each input token."""
     unknown = vocabulary_of(preview.session.tokenizer).unknown
     types = arrays.get("token_type_ids", np.zeros_like(arrays["input_ids"]))
     found: list[Kind] = []
@@ -108,7 +108,7 @@ def _input_kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> li
 
 
 def _kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
-    """What tokens are by themselves, and where the head has a label for each, what it says."""
+    """The kind of each token and, if the head has a label per token, of its label."""
     head, found = preview.session.task.head, _input_kinds(preview, pieces, arrays)
     seen = arrays["attention_mask"].astype(bool)
     if "start_positions" in arrays:
@@ -132,13 +132,13 @@ def _kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kin
 
 
 def _outside_label(preview: BatchPreview) -> int:
-    """The label of words that are no entity, -1 where there is none."""
+    """The id of the outside label, -1 if there is none."""
     names, outside = preview.session.facts.get("labels") or [], preview.session.facts.get("outside", "O")
     return names.index(outside) if preview.session.facts.get("scheme") != "none" and outside in names else -1
 
 
 def _labels(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[str]:
-    """What stands below each token."""
+    """The label shown below each token."""
     head, length = preview.session.task.head, len(arrays["input_ids"])
     if head not in (Head.TOKEN_CLASSIFICATION, Head.MASKED_LM) or "labels" not in arrays:
         return [""] * length
@@ -154,7 +154,7 @@ def _or_empty(pieces: PieceTexts, labels: np.ndarray) -> list[str]:
 
 
 def _decoder(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[TokenSequence]:
-    """What the decoder reads, and below each token what it is to say next."""
+    """The decoder's input and, below each token, the next target."""
     if preview.session.task.head is not Head.SEQ2SEQ_LM or "labels" not in arrays:
         return []
     labels = arrays["labels"]
@@ -186,7 +186,7 @@ def _start(preview: BatchPreview) -> int | None:
 
 
 def _borders(preview: BatchPreview, feature: int, arrays: Batch) -> list[ExampleStart]:
-    """Where in a block another row begins, in a packed feature another example; nothing where there is only one."""
+    """Where another row starts in a block, or another example in a packed feature; empty if there is only one."""
     if "segment" in arrays:
         segment = arrays["segment"]
         changes = np.flatnonzero(np.diff(segment, prepend=0))

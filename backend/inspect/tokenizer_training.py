@@ -1,4 +1,4 @@
-"""Makes a tokenizer from a column of data: learnt, measured beside another one, written."""
+"""Creates a tokenizer from a column of data: trains it, measures it beside another one, saves it."""
 
 import time
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MEASURING = "Measuring"
 
 @dataclass(frozen=True)
 class LearnedTokenizer:
-    """A tokenizer that is not written yet."""
+    """A trained tokenizer that is not saved yet."""
 
     tokenizer: Any
     texts: ColumnTexts
@@ -33,7 +33,7 @@ class LearnedTokenizer:
     seconds: float
 
     def save(self, output: Path, field: str) -> TrainedTokenizer:
-        """Write it. Raises InputError where it cannot be written there."""
+        """Save it. Raises InputError if it cannot be saved there."""
         saving.save(self.tokenizer, output, field)
         measured = [each if each.tokenizer else _named(each, str(output.absolute())) for each in self.compression]
         return TrainedTokenizer(
@@ -47,7 +47,7 @@ class LearnedTokenizer:
 
 
 def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> LearnedTokenizer:
-    """A new tokenizer, measured on held-out rows beside another one where it is to be compared. Raises InputError."""
+    """Train a tokenizer, measured on held-out rows beside another one if requested. Raises InputError."""
     started = time.monotonic()
     other = open_named(compare_with, offline=is_offline()) if compare_with else None
     share = settings.held_out if settings.held_out is not None else HELD_OUT if other is not None else 0.0

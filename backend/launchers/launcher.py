@@ -1,4 +1,4 @@
-"""Says what a launcher is: it starts the supervisor of a run somewhere."""
+"""Defines launchers: a launcher starts a run's supervisor somewhere."""
 
 import subprocess
 from typing import ClassVar, Protocol
@@ -14,9 +14,9 @@ class Launcher(Protocol):
     description: ClassVar[str]
 
     def start(self, folder: RunFolder, hardware: HardwareSection, *, queue: bool = False) -> "subprocess.Popen[bytes]":
-        """Start the run's next attempt, with the environment variables of its `hardware` section; its supervisor.
+        """Start the run's next attempt, with the environment variables of its `hardware` section.
 
-        With `queue` it waits its turn. Returns once `process.json` names the engine, or the run waits. Raises InputError
-        where the run is already running, RunFailed where it cannot be started; both in one sentence.
+        Returns its supervisor once `process.json` names the engine, or with `queue` once it waits. Raises InputError
+        if the run is already running, RunFailed if it cannot be started; both in one sentence.
         """
         ...

@@ -1,4 +1,4 @@
-"""Starts a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
+"""Starts a run on this computer: its supervisor, in a new session that outlives the process that started it."""
 
 import os
 import subprocess

@@ -1,1 +1,1 @@
-"""How predictions are measured: a file for each metric, or for each family that one calculation gives."""
+"""How predictions are evaluated: one file per metric, or per family of metrics computed together."""

@@ -1,6 +1,6 @@
-"""Scores of answers as SQuAD has them: how they are normalised and compared, and which null threshold would be best.
+"""SQuAD answer scores: how answers are normalised and compared, and which null threshold would be best.
 
-As the official evaluation script (v2.0, Rajpurkar et al. 2018) does it, but as fractions: 0.9 is its 90.0.
+Like the official evaluation script (v2.0, Rajpurkar et al. 2018), but as fractions: 0.9 is its 90.0.
 """
 
 import re
@@ -24,17 +24,17 @@ def normalise(answer: str) -> str:
 
 
 def exact_match(prediction: str, references: Sequence[str]) -> float:
-    """1.0 where the prediction equals one of the references; without references, where it is empty."""
+    """1.0 if the prediction equals one of the references; without references, if it is empty."""
     return max(float(normalise(prediction) == normalise(one)) for one in _or_none(references))
 
 
 def f1(prediction: str, references: Sequence[str]) -> float:
-    """The best F1 over words with one of the references; without references, 1.0 where the prediction is empty."""
+    """The best word F1 with any of the references; without references, 1.0 if the prediction is empty."""
     return max(_f1(normalise(prediction).split(), normalise(one).split()) for one in _or_none(references))
 
 
 def _or_none(references: Sequence[str]) -> Sequence[str]:
-    # A reference that is nothing but articles or punctuation is no reference, unless there is no other.
+    # A reference of only articles or punctuation does not count, unless there is no other.
     return [one for one in references if normalise(one)] or [""]
 
 
@@ -49,11 +49,11 @@ def _f1(prediction: list[str], reference: list[str]) -> float:
 
 
 def best_threshold(scores: np.ndarray, null_scores: np.ndarray, has_answer: np.ndarray) -> tuple[float, float]:
-    """The best mean score that any null threshold gives, and that threshold.
+    """The best mean score over all null thresholds, and that threshold.
 
-    `scores` (rows,) are those of each row's best answer that is not empty. Rows are answered in the order of
-    `null_scores`, up to the threshold; all others get no answer, which is right where there is none. As the official
-    script does, a threshold of 0.0 is stated where answering nothing is best.
+    `scores` (rows,) are those of each row's best non-empty answer. Rows are answered in the order of
+    `null_scores`, up to the threshold; all others get no answer, which is right if there is none. Like the official
+    script, it reports a threshold of 0.0 if answering nothing is best.
     """
     order = np.argsort(null_scores, kind="stable")
     gains = np.where(has_answer, scores, scores - 1.0)[order]
@@ -63,7 +63,7 @@ def best_threshold(scores: np.ndarray, null_scores: np.ndarray, has_answer: np.n
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
-    """Every measure over the rows whose answers are known; empty where none is."""
+    """Every measure over the rows with known answers; empty if there are none."""
     found = {}
     for name in ("loss", "exact_match", "f1"):
         for variant in (name, f"{name}_HasAns", f"{name}_NoAns"):

@@ -1,4 +1,4 @@
-"""Scores of choices: how often the right one was the likeliest."""
+"""Choice scores: how often the right choice was the most likely one."""
 
 from typing import Any
 

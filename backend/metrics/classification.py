@@ -11,9 +11,9 @@ from backend.metrics.metric import Predictions
 
 
 def known_labels(predictions: Predictions, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Actual and predicted labels of the rows whose label is known.
+    """Actual and predicted labels of the rows with a known label.
 
-    New rows may have a label that training did not know; there is no loss for it either.
+    New rows may have a label unknown to training; there is no loss for it either.
     """
     table = predictions.table
     known = table.filter(pc.is_in(table["actual"], pa.array(facts["labels"], pa.string())))
@@ -23,7 +23,7 @@ def known_labels(predictions: Predictions, facts: Mapping[str, Any]) -> tuple[li
 def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) -> dict[str, float]:
     """With two labels also precision, recall and F1 of the second.
 
-    `combined` is then the mean of accuracy and F1, as MRPC and QQP of GLUE are measured.
+    `combined` is then the mean of accuracy and F1, as for MRPC and QQP of GLUE.
     """
     from sklearn import metrics  # heavy; the catalog reads this module without it
 

@@ -1,4 +1,4 @@
-"""Scores of tags: of whole entities as seqeval counts them, or of single tags where they follow no scheme."""
+"""Tag scores: of whole entities as seqeval counts them, or of single tags if they follow no scheme."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
 
 
 def scores(table: pa.Table, scheme: str, strict: bool) -> dict[str, float]:
-    """Scores of the rows whose `actual` is known, both columns being tags with spaces between; none where none is."""
+    """Scores of the rows with a known `actual`, both columns being space-joined tags; empty if there are none."""
     known = table.filter(pc.is_valid(table["actual"]))
     if known.num_rows == 0:
         return {}
@@ -78,7 +78,7 @@ def _as_iobes(sentences: list[list[str]]) -> list[list[str]]:
 
 
 def _tag_scores(actual: list[list[str]], predicted: list[list[str]]) -> dict[str, float]:
-    """Precision, recall and F1 of single tags, their mean over all tags that occur, and F1 of each."""
+    """Precision, recall and F1 of single tags, averaged over all tags that occur, and F1 of each."""
     names, numbers = np.unique(
         np.array([tag for tags in (actual, predicted) for one in tags for tag in one], dtype=object),
         return_inverse=True,

@@ -1,6 +1,6 @@
-"""Scores of generated text against references: BLEU and chrF as sacreBLEU has them, ROUGE, exact match.
+"""Scores generated text against references: BLEU and chrF as in sacreBLEU, ROUGE, exact match.
 
-BLEU and chrF stand on sacreBLEU's scale of 0 to 100, ROUGE (F-measure, mean over rows, Porter's stemmer) and exact
+BLEU and chrF use sacreBLEU's scale of 0 to 100, ROUGE (F-measure, mean over rows, Porter's stemmer) and exact
 match on 0 to 1. `signatures` says exactly how each was computed, so that figures can be compared with published ones.
 """
 
@@ -30,7 +30,7 @@ _SAMPLE = 500
 
 
 def check_words(words: BleuWords) -> None:
-    """Raises InputError where BLEU cannot cut text into words this way here."""
+    """Raises InputError if BLEU's word tokenization is not available here."""
     module, extra = _MECAB.get(words, ("", ""))
     if module and find_spec(module) is None:
         raise InputError(
@@ -43,13 +43,13 @@ def check_words(words: BleuWords) -> None:
 
 
 def metrics_of_kinds(metrics: Iterable[Metric], kinds: Sequence[Kind]) -> tuple[Metric, ...]:
-    """Those that are of one of these kinds, or not of generated text at all."""
+    """The metrics of one of these kinds, and those that do not score generated text."""
     others = {metric.score for metric in METRICS} - {_SCORES[kind] for kind in kinds}
     return tuple(metric for metric in metrics if metric.score not in others)
 
 
 def _of_rows(score: Callable[[list[str], list[str], BleuWords], dict[str, float]]) -> Score:
-    """The score of the rows whose text is known, one reference each; none if there is no such row."""
+    """The score of the rows with known text, one reference each; none if there is no such row."""
 
     def score_rows(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
         known = predictions.labelled_rows()
@@ -117,14 +117,14 @@ def _rouge(written: list[str], references: list[str], words: BleuWords) -> dict[
 
 
 def _rouge_words(references: Sequence[str]) -> Literal["default", "unicode"]:
-    """rouge_score's own words are of a to z and 0 to 9; of other writing nothing would be left."""
+    """rouge_score's default tokenizer keeps only a to z and 0 to 9; other scripts would lose everything."""
     letters = [letter for text in islice(references, _SAMPLE) for letter in text if letter.isalpha()]
     latin = sum(letter.isascii() for letter in letters)
     return "default" if latin * 2 >= len(letters) else "unicode"
 
 
 def _choose_tokenization(references: Sequence[str]) -> Literal["13a", "zh", "char"]:
-    """13a (that of WMT) where spaces part words; Chinese characters one by one; elsewhere all characters."""
+    """13a (WMT's) if spaces separate words; Chinese characters one by one; otherwise all characters."""
     counts = Counter(_writing(letter) for text in islice(references, _SAMPLE) for letter in text if letter.isalpha())
     spaceless = counts["han"] + counts["other"]
     if spaceless * 2 <= counts.total():
@@ -147,7 +147,7 @@ def _normalise_spaces(text: str) -> str:
 
 
 class _RougeTokenizer:
-    """Words of any writing for rouge_score: punctuation parts them, and letters of spaceless writing stand alone."""
+    """Words of any script for rouge_score: split at punctuation, with letters of spaceless scripts one by one."""
 
     def __init__(self) -> None:
         self._table = _Replacements(_replace)

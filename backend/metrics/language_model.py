@@ -12,7 +12,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
-    """Mean loss over all tokens, its exponential, and the share that were the likeliest; empty without tokens."""
+    """Mean loss over all tokens, its exponential, and the share predicted correctly; empty without tokens."""
     total, count = predictions.total("loss")
     if not count:
         return {}

@@ -1,4 +1,4 @@
-"""What metrics are computed from, and which ones a task has."""
+"""The input of metrics, and which metrics a task has."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ Sums = dict[str, tuple[np.ndarray, np.ndarray]]
 class Predictions:
     """One prediction per row, in the rows' order.
 
-    `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
-    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `documents` are further
+    `table` has `prediction`, `actual` (null if unknown) and the task's own columns, under the names that
+    `predictions.csv` uses. `sums` are what a metric needs besides it, for example `loss`. `documents` are further
     files to write beside the CSV, name → text or JSON value.
     """
 
@@ -29,23 +29,23 @@ class Predictions:
     documents: dict[str, Any] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> "Predictions":
-        """Those of some rows, without documents."""
+        """The predictions of some rows, without documents."""
         sums = {name: (above[rows], below[rows]) for name, (above, below) in self.sums.items()}
         return Predictions(self.table.take(pa.array(rows)), sums)
 
     def total(self, name: str) -> tuple[float, float]:
-        """Summed numerator and denominator; nothing over nothing where there are none."""
+        """Summed numerator and denominator; (0, 0) if there are none."""
         above, below = self.sums.get(name, (np.zeros(0), np.zeros(0)))
         return float(above.sum()), float(below.sum())
 
     def labelled_rows(self) -> pa.Table:
-        """The rows whose `actual` is known."""
+        """The rows with a known `actual`."""
         return self.table.filter(self.table["actual"].is_valid())
 
 
 @cache
 def metrics_of(task: str) -> tuple[Metric, ...]:
-    """What every evaluation of a task gives: the loss and what is computed with it, then the other files in order."""
+    """The metrics of every evaluation of a task: the loss and those computed with it, then the other files in order."""
     files = [[one for one in metrics if task in one.tasks] for metrics in registry.all_of("metrics").values()]
     return tuple(metric for metrics in sorted(files, key=_lacks_loss) for metric in metrics)
 
@@ -63,7 +63,7 @@ def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, set
 
 
 def declared_metrics(metrics: Iterable[str | Metric]) -> list[Metric]:
-    """A task's metrics as values; one that is only named, and that no file declares, has no direction."""
+    """A task's metrics as values; one that is only named, not declared by any file, has no direction."""
     known = _metrics_by_name()
     return [
         one if isinstance(one, Metric) else known.get(one, Metric(one, one, greater_is_better=None)) for one in metrics

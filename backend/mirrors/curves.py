@@ -1,4 +1,4 @@
-"""Reads the curves of a run from its events with little memory, however long the run is."""
+"""Reads a run's curves from its events with little memory, however long the run is."""
 
 import heapq
 import math
@@ -18,10 +18,10 @@ STEP_COLUMNS = ("epoch", "loss", "learning_rate", "gradient_norm", "rows", "toke
 
 
 class Curves:
-    """The steps, evaluations and measurements of memory that count, in rising steps, read anew at each iteration.
+    """The valid steps, evaluations and memory measurements, in ascending steps, read again at each iteration.
 
-    A resume makes void every step after its `from_step`, but stands behind them in the file. So the file is read twice:
-    once for what each attempt may keep and for the few events that come after a later step, then for all others.
+    A resume invalidates every step after its `from_step`, but comes after them in the file. So the file is read twice:
+    once for what each attempt keeps and for the few events that come after a later step, then for all others.
     Raises InputError if the run has no steps yet.
     """
 
@@ -55,7 +55,7 @@ class Curves:
             yield event
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Step, and column → value, of every step that was trained or evaluated."""
+        """Step, and column → value, for every trained or evaluated step."""
         step, row = -1, dict[str, Any]()
         for event in self:
             if isinstance(event, events.MemoryMeasured):
@@ -93,7 +93,7 @@ class Curves:
                 yield event.step, number, event
 
     def _read(self) -> Iterator[tuple[CurveEvent | events.RunResumed, int, bool]]:
-        """Each event with its line's number, and whether one of a later step stands before it."""
+        """Each event with its line number, and whether an event of a later step precedes it."""
         highest = 0
         for number, line in enumerate(self._lines()):
             event = events.decode(line)
@@ -105,7 +105,7 @@ class Curves:
                 highest = max(highest, event.step)
 
     def _lines(self) -> Iterator[bytes]:
-        """What was there at first: a run that is alive writes on, and may be resumed in between."""
+        """The lines that existed at first: a live run keeps writing, and may be resumed meanwhile."""
         if not self._size:
             return
         with open_unlinked(self._path) as file:

@@ -1,7 +1,7 @@
-"""Writes a run's curves as a TensorBoard event file: one record for each step, evaluation and measurement of memory.
+"""Writes a run's curves as a TensorBoard event file: one record per step, evaluation and memory measurement.
 
-Such a file is TFRecords of `tensorflow.Event` messages, of which four fields are needed; they are written here, as every
-library that knows them loads torch or TensorFlow, which take seconds and hundreds of MB.
+Such a file is TFRecords of `tensorflow.Event` messages, of which four fields are needed; they are written here, because
+every library for them loads torch or TensorFlow, which take seconds and hundreds of MB.
 """
 
 import math
@@ -32,14 +32,14 @@ _VALUE, _TAG, _SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"
 
 @dataclass(frozen=True)
 class EventFile:
-    """An event file and how many records it holds."""
+    """An event file and its number of records."""
 
     path: Path
     records: int
 
 
 def write(curves: Iterable[CurveEvent], folder: Path) -> EventFile:
-    """Write one event file into a folder that has none. There is at least one event. Raises InputError, OSError."""
+    """Write one event file into a folder that has none; needs at least one event. Raises InputError, OSError."""
     check_output_folder(folder)
     if any(MARK in path.name for path in (folder.iterdir() if folder.is_dir() else ())):
         raise InputError(
@@ -69,7 +69,7 @@ def _record(content: bytes) -> bytes:
 
 
 def _checksum(content: bytes) -> bytes:
-    """The masked CRC-32C that a TFRecord has."""
+    """The masked CRC-32C of a TFRecord."""
     value, table = 0xFFFFFFFF, _crc_table()
     for byte in content:
         value = table[(value ^ byte) & 0xFF] ^ value >> 8
@@ -79,7 +79,7 @@ def _checksum(content: bytes) -> bytes:
 
 @cache
 def _crc_table() -> tuple[int, ...]:
-    """Of Castagnoli's polynomial (RFC 3720, appendix B.4)."""
+    """The table of Castagnoli's polynomial (RFC 3720, appendix B.4)."""
     table = list(range(256))
     for _ in range(8):
         table = [value >> 1 ^ (0x82F63B78 if value & 1 else 0) for value in table]
@@ -112,7 +112,7 @@ def _message(field: bytes, content: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """A number of 64 bits in as many groups of seven as it needs, the lowest first."""
+    """A 64-bit number in as many 7-bit groups as it needs, lowest first."""
     number &= (1 << 64) - 1
     groups = bytearray()
     while number > 0x7F:

@@ -1,1 +1,1 @@
-"""Finding a model, saying what it holds, converting it once where its weights are pickled."""
+"""Finds a model, describes what it contains, and converts it once if its weights are pickled."""

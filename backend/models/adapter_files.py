@@ -1,4 +1,4 @@
-"""A folder that holds an adapter alone, in PEFT's layout: the model that it needs, and a configuration that is checked first."""
+"""A folder with only an adapter, in PEFT's layout: the base model that it needs, and its validated configuration."""
 
 import math
 import re
@@ -20,28 +20,28 @@ _FIELD = "model.name_or_path"
 
 @dataclass(frozen=True)
 class BaseModel:
-    """The model that an adapter needs: a folder or hub id, and of a hub model the revision."""
+    """An adapter's base model: a folder or hub id and, for a hub model, the revision."""
 
     name: str
     revision: str
 
 
 def base_of(folder: Path) -> BaseModel | None:
-    """What the adapter in the folder needs; None where the folder is no adapter's."""
+    """The base model of the adapter in the folder; None if there is no adapter."""
     found = read_table_if_sound(folder / CONFIG)
     name, revision = found.get("base_model_name_or_path"), found.get("revision") or "main"
     return BaseModel(name, revision) if isinstance(name, str) and name and isinstance(revision, str) else None
 
 
 def is_alone(folder: Path) -> bool:
-    """Whether the folder holds an adapter and no whole model."""
+    """Whether the folder holds an adapter without a whole model."""
     return (folder / CONFIG).is_file() and not any((folder / name).is_file() for name in _WHOLE)
 
 
 def weights_folder(folder: Path) -> Path:
-    """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
+    """Where a model's own weights are: the folder itself, or the base model of the adapter in it.
 
-    Nothing is fetched. Raises InputError where that model is not here, or the adapter is none that can be opened.
+    Downloads nothing. Raises InputError if that model is not here, or the adapter cannot be loaded.
     """
     if not is_alone(folder):
         return _hide_adapter(folder)
@@ -78,7 +78,7 @@ def weights_folder(folder: Path) -> Path:
 
 
 def _hide_adapter(folder: Path) -> Path:
-    """The folder, for transformers would put an adapter that lies beside a model into it unasked."""
+    """The folder without its adapter, which transformers would otherwise load into the model beside it."""
     check_links(folder)
     if (folder / CONFIG).exists():
         raise InputError(
@@ -131,12 +131,12 @@ _LOOK = re.compile(r"\(\?(?![:=!])")
 
 
 def read_adapter_config(folder: Path) -> dict[str, Any]:
-    """The keys of the folder's adapter_config.json that say what was learnt; others are left out.
+    """The keys of the folder's adapter_config.json that describe what was learned; others are left out.
 
-    The file may come from anybody, and PEFT takes texts in it as regular expressions, a module's name to be imported, or
-    orders to compute beginnings anew.
+    The file may be untrusted, and PEFT treats texts in it as regular expressions, as a module to import, or as
+    instructions to recompute initial weights.
 
-    Raises InputError where one of them is nothing that an adapter can have.
+    Raises InputError if one of them is not valid for an adapter.
     """
     path = folder / CONFIG
     config = read_table(path, unique=True)
@@ -217,7 +217,7 @@ def _numbers(config: dict[str, Any]) -> str:
 
 
 def _names(config: dict[str, Any]) -> str:
-    """Every name may be a pattern: whether one is read as such depends on the key and on PEFT's version."""
+    """Every name may be a pattern: whether it is read as one depends on the key and on PEFT's version."""
     repeats = 0
     for key in (*_NAMES, *_PATTERNS, _TOKENS):
         value = config.get(key)
@@ -254,9 +254,9 @@ def _names(config: dict[str, Any]) -> str:
 
 
 def _repeats(pattern: str) -> int | None:
-    """How often `*`, `+`, `?` or `{}` stand in it; None where it is too costly to match, or no pattern.
+    """The number of `*`, `+`, `?` or `{}` in it; None if it is too costly to match, or not a pattern.
 
-    Without a repeated group a match costs at most the name's length to the power of their number.
+    Without a repeated group a match costs at most the name's length to the power of that number.
     """
     if len(pattern) > _LONGEST_NAME:
         return None

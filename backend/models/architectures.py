@@ -32,7 +32,7 @@ _ANY_MODEL = re.compile(r"\bAutoModel\w*\.from_")
 
 
 def explain_unsupported(config: dict[str, Any], head: Head) -> str:
-    """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
+    """Why a configuration's architecture does not support a head, as the end of a sentence; empty if it does."""
     model_type = str(config.get("model_type", ""))
     if not model_type:
         return message("its config.json does not specify a model_type, so its type is unknown")
@@ -84,20 +84,20 @@ def _explain_own_code(config: dict[str, Any], head: Head) -> str:
 
 
 def needs_code(config: dict[str, Any]) -> bool:
-    """Whether a configuration points to Python code of its own because transformers does not know its architecture."""
+    """Whether a configuration points to its own Python code because transformers does not support its architecture."""
     kind = config.get("model_type")
     known = isinstance(kind, str) and any(kind in types for types in _tables().values())
     return "auto_map" in config and not known
 
 
 def model_types(head: Head) -> frozenset[str]:
-    """The model types that transformers can give this head."""
+    """The model types that have this head in transformers."""
     return frozenset(BEAM_CLASSES) if head is Head.QUESTION_ANSWERING_BEAM else _table(head.declared.table)
 
 
 @cache
 def activations() -> frozenset[str]:
-    """The activation functions that transformers knows by name."""
+    """The names of transformers' activation functions."""
     for node in _module("activations.py").body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_named(node.targets[0], "ACT2CLS"):
             return frozenset(key.value for key in node.value.keys if isinstance(key, ast.Constant))  # type: ignore[misc]
@@ -106,7 +106,7 @@ def activations() -> frozenset[str]:
 
 @cache
 def module_names(model_type: str) -> frozenset[str]:
-    """All names of modules and parameters in transformers' code of a model type; none where it cannot be told."""
+    """All module and parameter names in transformers' code of a model type; none if unknown."""
     return _names_in(model_type.replace("-", "_"))
 
 
@@ -162,7 +162,7 @@ def _folder() -> Path:
 
 
 def _keys(call: ast.Call) -> list[str]:
-    """The first of every (model_type, class) pair in `OrderedDict([...])`; entries taken from other tables are not followed."""
+    """The model types in `OrderedDict([...])` of (model_type, class) pairs, without those copied from other tables."""
     pairs = call.args[0].elts if call.args and isinstance(call.args[0], ast.List) else []
     first = [pair.elts[0] for pair in pairs if isinstance(pair, ast.Tuple)]
     return [key.value for key in first if isinstance(key, ast.Constant) and isinstance(key.value, str)]

@@ -1,6 +1,6 @@
-"""Renders chat templates, which strangers write, in a process of its own: each chat has a time and a memory limit there.
+"""Renders chat templates, which are untrusted, in a separate process with a time and a memory limit per chat.
 
-The process starts with the first chat, serves all further ones, and ends with this one or where a limit is hit.
+The process starts with the first chat, serves all later ones, and ends with this process or when a limit is hit.
 """
 
 import atexit
@@ -40,7 +40,7 @@ _OUT_OF_MEMORY = 4
 
 @dataclass(frozen=True)
 class RenderRequest:
-    """One chat to be rendered, and how its prefixes are to be: so many messages, and whether a prompt follows them."""
+    """One chat to render, and the prefixes to render: a number of messages, and whether a generation prompt follows."""
 
     messages: Sequence[Mapping[str, str]]
     prompt: bool = False
@@ -49,14 +49,14 @@ class RenderRequest:
 
 @dataclass(frozen=True)
 class RenderedChat:
-    """A chat as text; `ends` says where each prefix ends in it, None where the template writes that one otherwise."""
+    """A chat as text; `ends` says where each prefix ends in it, None if the template renders it differently."""
 
     text: str
     ends: tuple[int | None, ...]
 
 
 class TemplateRefusal(Exception):
-    """The template refuses a chat or hits a limit; `position` is the chat's place among those that were asked for."""
+    """The template rejects a chat or hits a limit; `position` is the chat's index in the request."""
 
     def __init__(self, position: int, reason: str, line: int | None = None, is_syntax: bool = False) -> None:
         super().__init__(reason)
@@ -64,7 +64,7 @@ class TemplateRefusal(Exception):
 
 
 class Renderer:
-    """The process, as this one sees it; it is started when it is needed."""
+    """The client side of the process, which is started when needed."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -76,7 +76,7 @@ class Renderer:
     def render(
         self, template: str, special_tokens: Mapping[str, Any], chats: Sequence[RenderRequest]
     ) -> list[RenderedChat]:
-        """The texts of the chats, in their order. Raises TemplateRefusal for the first that has none."""
+        """The texts of the chats, in order. Raises TemplateRefusal for the first that fails."""
         head = {"template": template, "special_tokens": dict(special_tokens)}
         found: list[RenderedChat] = []
         with self._lock:
@@ -115,7 +115,7 @@ class Renderer:
         except TemplateRefusal:
             raise  # with a refusal it ends what it has to say, or itself
         except BaseException:
-            self.close()  # answers to this would be taken for answers to what is asked next
+            self.close()  # its answers would be mistaken for those to the next request
             raise
 
     def _ensure_started(self) -> "subprocess.Popen[bytes]":
@@ -149,7 +149,7 @@ atexit.register(_renderer.close)
 
 
 def render(template: str, special_tokens: Mapping[str, Any], chats: Sequence[RenderRequest]) -> list[RenderedChat]:
-    """The texts of the chats, in their order, by this process's renderer. Raises TemplateRefusal for the first without one."""
+    """The texts of the chats, in order, by this process's renderer. Raises TemplateRefusal for the first failure."""
     return _renderer.render(template, special_tokens, chats)
 
 
@@ -174,7 +174,7 @@ def _write(pipe: IO[bytes], request: str) -> None:
 
 
 def _serve(seconds: float) -> None:
-    """In the process: answers requests until there are none."""
+    """Runs in the child process: answers requests until there are no more."""
     render = _load_renderer()  # loads what the limits are to leave out
     _limit_memory()
     with Path(os.devnull).open("w") as nowhere:
@@ -186,10 +186,10 @@ def _serve(seconds: float) -> None:
 
 
 def _load_renderer() -> Any:
-    """What transformers renders templates with, without the rest of it.
+    """transformers' template renderer, without the rest of the package.
 
-    The package looks through all its models when it is imported, which takes three times as long as all else here, so
-    empty packages stand in for it. torch takes seconds and address space. No template needs any of them.
+    Importing the package scans all its models, which takes three times as long as everything else here, so
+    empty packages replace it. torch takes seconds and address space. No template needs either.
     """
     sys.modules["torch"] = None  # type: ignore[assignment]
     found = importlib.util.find_spec("transformers")

@@ -1,4 +1,4 @@
-"""Whether a model goes with the run that is being set up, said in one sentence, and what a model is for."""
+"""Whether a model fits the run being set up, in one sentence, and what a model is for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ _TASKS = {
 
 
 def purpose_of_class(architecture: str) -> str:
-    """What a class of transformers is for; empty where its name does not tell."""
+    """What a transformers class is for; empty if its name does not tell."""
     return next((words for ending, words in _CLASSES if architecture.endswith(ending)), "")
 
 
 def purpose_of_hub_task(pipeline_tag: str) -> str:
-    """What the hub's own name of a task means."""
+    """What the hub's name of a task means."""
     return _TASKS.get(pipeline_tag, pipeline_tag.replace("-", " "))
 
 
@@ -83,7 +83,7 @@ _OWN_CODE = message("It runs its own Python code after you review and approve it
 
 @dataclass(frozen=True)
 class RunNeeds:
-    """The run that a model is wanted for; what is empty is not known and rules nothing out."""
+    """The run that a model should fit; empty fields are unknown and rule nothing out."""
 
     task: str = ""
     engine: str = ""
@@ -98,7 +98,7 @@ class RunNeeds:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model before it is opened."""
+    """What is known about a model before it is loaded."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
     parameters: int = 0
@@ -109,13 +109,13 @@ class ModelFacts:
 
 
 def run_needs_of(values: Mapping[str, Any]) -> RunNeeds:
-    """The needs that a question's arguments name; what they do not say is unknown."""
+    """The needs in a query's arguments; missing ones are unknown."""
     known = {name: values[name] for name in RunNeeds.__dataclass_fields__ if values.get(name) is not None}
     return RunNeeds(**known)
 
 
 def problem(known: ModelFacts, needs: RunNeeds) -> str:
-    """Why the model does not go with the run, as the end of a sentence; empty where it does."""
+    """Why the model does not fit the run, as the end of a sentence; empty if it does."""
     return (
         known.lacking
         or _format_problem(known, needs)
@@ -126,7 +126,7 @@ def problem(known: ModelFacts, needs: RunNeeds) -> str:
 
 
 def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
-    """What to know before the model is chosen."""
+    """What to know before choosing the model."""
     found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not needs.from_scratch else []
     found += [_OWN_CODE] if needs_code(dict(known.config)) else []
     least, free = _minimum_bytes(known, needs, whole=True), needs.free_mb * 1e6
@@ -174,7 +174,7 @@ def _engine_problem(known: ModelFacts, needs: RunNeeds) -> str:
     engines = {entry.name: entry for entry in _catalog().engines}
     entry, model_type = engines.get(needs.engine), str(known.config.get("model_type", ""))
     if entry is None or entry.missing:
-        return ""  # what is wrong with the engine is no model's fault
+        return ""  # an engine problem is not the model's fault
     found = find_refusal(entry, model_type, "")
     if found is None:
         return ""
@@ -189,7 +189,7 @@ def _supports(engine: EngineEntry, model_type: str) -> bool:
 
 
 def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
-    """Even with an adapter all weights must lie in memory; that much of the estimate is certain."""
+    """Even with an adapter all weights must fit in memory; that part of the estimate is certain."""
     least, free = _minimum_bytes(known, needs, whole=False), needs.free_mb * 1e6
     if not needs.free_mb or least <= free:
         return ""
@@ -202,7 +202,7 @@ def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
 
 
 def _minimum_bytes(known: ModelFacts, needs: RunNeeds, whole: bool) -> float:
-    """Weights, and for all that is trained a gradient and what the optimizer keeps; activations come on top."""
+    """Weights and, for all that trains, gradients and optimizer state; activations are extra."""
     each = 1 + (1 + _state_per_weight(needs.optimizer) if whole else 0)
     return _FLOAT * known.parameters * each
 

@@ -1,7 +1,7 @@
-"""Reads a model's config.json: refuses values that no model has, before anything is allocated or handed to a framework.
+"""Reads a model's config.json: rejects impossible values before anything is allocated or passed to a framework.
 
-A configuration may come from anybody: a billion labels would fill the memory while it is read, a size of 0 or a text
-in place of a number would fail deep inside a library. The limits are far above what the largest models have.
+A configuration may be untrusted: a billion labels would fill the memory while it is read, a size of 0 or a text
+instead of a number would fail deep inside a library. The limits are far above the largest models.
 """
 
 import re
@@ -38,9 +38,9 @@ _POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_sequence_length
 
 
 def longest_sequence(config: dict[str, Any]) -> int | None:
-    """Tokens that fit a configuration's positions, or None where they have no end (T5's and Bloom's are relative).
+    """Tokens that fit a configuration's positions, or None if unlimited (T5's and Bloom's are relative).
 
-    RoBERTa and its kin start to count at the padding id plus one, so two rows of their table are never used.
+    RoBERTa-like models start counting at the padding id plus one, so two rows of their table are never used.
     """
     model_type = config.get("model_type")
     if model_type in _RELATIVE_POSITIONS:
@@ -56,9 +56,9 @@ _BEGINS_WITH_PADDING = {"t5", "longt5", "switch_transformers"}
 
 
 def decoder_start_token(model_type: str | None, own: int | None, padding: int | None) -> int | None:
-    """The configuration's own `decoder_start_token_id`; without one T5 and its like begin with the padding token.
+    """The configuration's own `decoder_start_token_id`; without one T5-like models start with the padding token.
 
-    None for every other architecture: transformers' class knows, or refuses.
+    None for every other architecture: transformers' class decides, or raises an error.
     """
     return padding if own is None and model_type in _BEGINS_WITH_PADDING else own
 
@@ -90,7 +90,7 @@ _OWN_WIDTH = {"head_dim", "d_kv", "d_head", "attention_head_size", "kv_channels"
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
-    """The folder's config.json; empty where there is none. Raises InputError where it, or a link in the folder, cannot be used."""
+    """The folder's config.json; empty if missing. Raises InputError if it, or a link in the folder, cannot be used."""
     check_links(folder)
     path = folder / "config.json"
     config = read_table(path, CONFIG_LIMIT, unique=True)
@@ -100,9 +100,9 @@ def read_checked(folder: Path) -> dict[str, Any]:
 
 
 def config_mistake(folder: Path, error: Exception) -> InputError | None:
-    """What a library refuses in the folder's config.json, by key and value; None if the error is about anything else.
+    """What a library rejects in the folder's config.json, by key and value; None if the error is about something else.
 
-    Only the library knows which kind each key of an architecture has, and it says so while it opens a tokenizer too.
+    Only the library knows the type of each key of an architecture, and it reports it when opening a tokenizer too.
     """
     refused = re.match(r"Validation error for field '(\w+)'", str(error))
     path = folder / "config.json"
@@ -123,14 +123,14 @@ def config_mistake(folder: Path, error: Exception) -> InputError | None:
 
 
 def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:
-    """The same of a configuration with a spec's changes. Raises InputError that names the key."""
+    """The same check for a configuration with a spec's changes. Raises InputError that names the key."""
     if changes and (problem := problem_of({**config, **changes})):
         key = next((name for name in changes if name in problem), next(iter(changes)))
         raise InputError("model.config.{key}: {problem}", f"model.config.{key}", key=key, problem=problem)
 
 
 def problem_of(config: dict[str, Any]) -> str:
-    """What no model can have, with the way out; empty where nothing is wrong."""
+    """What is impossible in a model, and what to do; empty if nothing is wrong."""
     for part in _nested_configs(config):
         if problem := _kinds(part) or _sizes(part) or _labels(part) or _heads(part) or _code(part):
             return message("{problem}; correct it there, or choose another model", problem=problem)
@@ -143,7 +143,7 @@ def problem_of(config: dict[str, Any]) -> str:
 
 
 def _activation(config: dict[str, Any]) -> str:
-    """What a framework would find only once it builds the model."""
+    """An unknown activation, which a framework would only find when it builds the model."""
     for name in () if needs_code(config) else ("hidden_act", "activation_function"):
         value = config.get(name)
         if isinstance(value, str) and value not in activations():
@@ -161,7 +161,7 @@ _TABLES = {"id2label", "label2id", "auto_map", "task_specific_params"}
 
 
 def _nested_configs(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The configuration and those within it, of an encoder or of a text model."""
+    """The configuration and those nested in it, of an encoder or a text model."""
     rest = [config]
     while rest:
         part = rest.pop()
@@ -201,7 +201,7 @@ def _sizes(part: dict[str, Any]) -> str:
 
 
 def estimate(part: dict[str, Any]) -> int:
-    """A lower bound of the parameters that a configuration makes: the word embedding, and a matrix in each layer."""
+    """A lower bound on a configuration's parameters: the word embedding, and a matrix in each layer."""
     width = _first(part, "hidden_size", "d_model", "n_embd", "dim")
     rows = _first(part, "vocab_size")
     layers = _first(part, "num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers")
@@ -261,7 +261,7 @@ _IMPLEMENTATIONS = tuple(
 
 
 def _code(part: dict[str, Any]) -> str:
-    """What would fetch code from a hub that nobody was asked about."""
+    """Settings that would download code from a hub without the user's approval."""
     for name in _IMPLEMENTATIONS:
         value = part.get(name)
         for one in value.values() if isinstance(value, dict) else [value]:

@@ -1,4 +1,4 @@
-"""Converts pickled and Flax weights once: a throwaway process reads them, a safetensors copy stays."""
+"""Converts pickled and Flax weights once: a short-lived process reads them, a safetensors copy stays."""
 
 import hashlib
 import os
@@ -19,14 +19,14 @@ _FIELD = "model.name_or_path"
 
 
 def convert(folder: Path, cache: Path, report: Report = lambda done, total, unit: None) -> Path:
-    """A folder like `folder` with safetensors, made once for its content. Raises InputError where it holds code."""
+    """A copy of `folder` with safetensors, made once for its content. Raises InputError if it contains code."""
     copy = open_or_write(converted_folder(folder, cache), _check, lambda target: _run(folder, target), report)
     agree_to_copy(folder, copy)
     return copy
 
 
 def converted_folder(folder: Path, cache: Path) -> Path:
-    """Where the converted copy of a folder lies or will lie, by the content of its files."""
+    """Where a folder's converted copy is or will be, by the content of its files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
         if path.is_file() and (path.suffix == ".json" or path.name.startswith(("pytorch_model", "flax_model"))):
@@ -38,7 +38,7 @@ def converted_folder(folder: Path, cache: Path) -> Path:
 
 
 def any_in(cache: Path) -> bool:
-    """Whether anything was ever converted; to know which it is takes reading the weights."""
+    """Whether anything was ever converted; finding out which takes reading the weights."""
     return (cache / "converted").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Which parameters `model.frozen` takes out of training, told by their names before any framework is loaded."""
+"""Which parameters `model.frozen` freezes, by name, before any framework is loaded."""
 
 import re
 from collections.abc import Iterable
@@ -9,19 +9,19 @@ _EMBEDDING_NAMES = ("wte", "wpe", "shared")
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern of `model.frozen` means the parameter: its name, or the end of it that begins with a part."""
+    """Whether a pattern of `model.frozen` matches the parameter: its name, or a suffix at a module boundary."""
     parts = name.split(".")
     tails = [".".join(parts[start:]) for start in range(len(parts))]
     return any(fnmatchcase(tail, pattern) or tail.startswith(f"{pattern}.") for tail in tails)
 
 
 def may_match(name: str, pattern: str) -> bool:
-    """The same for the name in a file, which may lack the model's first prefix."""
+    """The same for a name in a file, which may lack the model's first prefix."""
     return matches(name, pattern) or ("." in pattern and matches(name, pattern.partition(".")[2]))
 
 
 def frozen_names(names: Iterable[str], patterns: list[str | int]) -> set[str]:
-    """The names that `model.frozen` takes out of training, as far as names can tell."""
+    """The names that `model.frozen` freezes, as far as names can tell."""
     names = list(names)
     has_decoder = any("decoder" in name.split(".") for name in names)
     return {name for name in names if any(_is_meant(name, pattern, has_decoder) for pattern in patterns)}

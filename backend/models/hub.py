@@ -53,12 +53,12 @@ class RemoteModel:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All that is needed of it."""
+        """All files needed from it."""
         return self.small_files + self.weight_files
 
 
 def remote_model(name: str, revision: str) -> RemoteModel:
-    """What the hub says of a model. Raises InputError where it is not there, not allowed or not reachable."""
+    """The hub's description of a model. Raises InputError if it does not exist, is not allowed or cannot be reached."""
     install_limits()
     check_revision(revision)
     try:
@@ -85,7 +85,7 @@ def remote_model(name: str, revision: str) -> RemoteModel:
 
 
 def conversion_of(model: RemoteModel) -> RemoteModel | None:
-    """The same model with safetensors from one of its pull requests, the latest that has them, pinned to its commit."""
+    """The same model with safetensors from its latest pull request that has them, pinned to its commit."""
     install_limits()
     try:
         refs = HfApi().list_repo_refs(model.name, include_pull_requests=True).pull_requests or []
@@ -103,22 +103,22 @@ def conversion_of(model: RemoteModel) -> RemoteModel | None:
 
 
 def missing_files(model: RemoteModel, files: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that are not in the cache at the model's commit."""
+    """The files that are not in the cache at the model's commit."""
     return tuple(
         name for name in files if not isinstance(try_to_load_from_cache(model.name, name, revision=model.commit), str)
     )
 
 
 def remaining_bytes(model: RemoteModel, files: tuple[str, ...]) -> int:
-    """What a download of those files has still to bring."""
+    """The bytes still to download for those files."""
     missing = sum(model.sizes.get(name, 0) for name in missing_files(model, files))
     return max(0, missing - hub_transfer.started_bytes(model.name)) if missing else 0
 
 
 def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file: OnFile | None = None) -> Path:
-    """Those files in the hub library's cache, what is there already left out.
+    """Download those files to the hub library's cache, except what is already there.
 
-    Interrupted, it goes on where it stopped. Raises InputError, also where the disk has no room for it.
+    An interrupted download resumes. Raises InputError, also if the disk is too full.
     """
     _check_room(model, files)
     missing = missing_files(model, files)
@@ -171,7 +171,7 @@ def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
 
 
 def _remember(model: RemoteModel) -> None:
-    """The commit that a branch or tag stood for, where the hub library looks for it."""
+    """Store the commit that a branch or tag resolved to, where the hub library looks for it."""
     if model.revision != model.commit:
         ref = hub_transfer.storage(model.name) / "refs" / model.revision
         ref.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is said when the hub does not give what it was asked for: one sentence with the way out."""
+"""Messages for failed hub requests: one sentence that says what to do."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ _HERE = message("choose a model that is on this computer")
 
 
 class HubTimeoutError(ConnectionError):
-    """The hub was asked once and has not answered; `why` is the HTTP library's own error."""
+    """The hub did not answer a request in time; `why` is the HTTP library's own error."""
 
     def __init__(self, why: Exception) -> None:
         super().__init__(str(why))
@@ -28,11 +28,11 @@ class HubTimeoutError(ConnectionError):
 
 
 class InterruptedDownloadError(ConnectionError):
-    """The connection ended before the file did, and further tries brought nothing."""
+    """The connection ended before the file did, and retries received nothing."""
 
 
 def model_mistake(name: str, revision: str, error: Exception) -> InputError:
-    """Why the hub does not give a model."""
+    """Why the hub does not provide a model."""
     if isinstance(error, GatedRepoError):
         text = message(
             "{name} is only available to people who have accepted its terms; accept them on its page, then run "
@@ -95,20 +95,20 @@ def search_mistake(error: Exception) -> InputError:
 
 
 def offline() -> InputError:
-    """Why nothing is asked at all."""
+    """Why no request is sent at all."""
     return InputError(
         "Burnish is in offline mode, so the Hub was not contacted; turn that off in Settings, or {here}", here=_HERE
     )
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of the answer, 0 where there was none."""
+    """The HTTP status of the answer, 0 if there was none."""
     response: Any = getattr(error, "response", None)
     return int(getattr(response, "status_code", 0) or 0)
 
 
 def _describe_status(error: Exception) -> str:
-    """What an answer with a bad status means; empty where there was no answer."""
+    """What a bad status means; empty if there was no answer."""
     status = status_of(error)
     if status == 401:
         return message("the Hub no longer accepts your login (401); renew it with `hf auth login`, or sign out")
@@ -133,7 +133,7 @@ def _describe_status(error: Exception) -> str:
 
 
 def _describe_not_found(error: Any) -> str:
-    """Of a hub, of a file that it names, or of the host to which it leads for the file."""
+    """A 404 from the hub, for one of its files, or from a host that it redirects to."""
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
         return message(

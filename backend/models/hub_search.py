@@ -1,4 +1,4 @@
-"""Searches models on the hub, tells what a download would bring, and brings one here."""
+"""Searches models on the hub, says how large a download would be, and downloads one."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ SECONDS = 12.0
 
 
 def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int = MOST) -> HubSearch:
-    """The most downloaded models whose name has the words. Raises InputError where the hub does not say."""
+    """The most downloaded models whose name contains the words. Raises InputError if the hub does not answer."""
     if is_offline:
         raise offline()
     words = query.strip()
@@ -52,7 +52,7 @@ def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int =
 
 
 def details(name: str, revision: str, needs: RunNeeds, *, is_offline: bool = False) -> HubModel:
-    """What one model is, and what its download would bring. Raises InputError."""
+    """What one model is, and what would be downloaded. Raises InputError."""
     if is_offline:
         raise offline()
     try:
@@ -76,7 +76,7 @@ def details(name: str, revision: str, needs: RunNeeds, *, is_offline: bool = Fal
 def download(
     name: str, revision: str, cache: Path, report: Report, on_file: hub.OnFile | None, *, is_offline: bool = False
 ) -> DownloadedModel:
-    """Bring a model here. Raises InputError; what has arrived by then is kept for the next time."""
+    """Download a model. Raises InputError; what has arrived is kept for the next attempt."""
     if is_offline:
         raise offline()
     counted = _CountedProgress(report)
@@ -86,7 +86,7 @@ def download(
 
 
 class _CountedProgress:
-    """Passes reports on, and counts what came since the first."""
+    """Passes reports on, counting only what arrived since the first."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -107,9 +107,9 @@ def _mistake(name: str, revision: str, error: Exception) -> InputError:
 
 @contextmanager
 def request_once(seconds: float = SECONDS) -> Iterator[None]:
-    """Within it the hub library asks once and waits so long; by itself it asks six times and waits for ever.
+    """In this block the hub library asks once, with this timeout; by default it asks six times without one.
 
-    Raises HubTimeoutError where nothing answers, and the hub library's own error for a bad status.
+    Raises HubTimeoutError if there is no answer, and the hub library's own error for a bad status.
     """
     install_limits()
     session: Any = get_session()
@@ -131,13 +131,13 @@ def request_once(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def _default_hub_task(task: str) -> str | None:
-    """The hub's name of what a task is usually trained from, shown before anything is typed."""
+    """The hub's name for the models that a task usually starts from, shown before anything is typed."""
     known = registry.find("task", task, "task.type") if task in registry.names("task") else None
     return getattr(known, "hub_filter", "") or None
 
 
 def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:
-    """One model of the hub as a row of the chooser."""
+    """A hub model as a row of the chooser."""
     known = to_facts(info)
     return ModelChoice(
         name=info.id,
@@ -156,7 +156,7 @@ def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:
 
 
 def to_facts(info: ModelInfo) -> ModelFacts:
-    """What the hub says of a model, as far as it decides whether it can be used."""
+    """The hub's facts about a model, as far as they decide whether it can be used."""
     names = tuple(file.rfilename for file in info.siblings or [])
     kind, _ = weight_files(names)
     if kind == "none":

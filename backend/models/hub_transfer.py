@@ -1,7 +1,7 @@
-"""Fetches one file of the hub in parts: what has arrived is kept, and the next try goes on behind it.
+"""Downloads one hub file in parts: what has arrived is kept, and the next attempt resumes after it.
 
-The hub library throws away what an interrupted download has brought. So large files are fetched here, by byte ranges,
-into the place where its cache has the content of files (`blobs/`, named by their ETag); the library then only links them.
+The hub library discards the data of an interrupted download. So large files are downloaded here, by byte ranges,
+to where its cache stores file contents (`blobs/`, named by their ETag); the library then only links them.
 """
 
 import shutil
@@ -48,19 +48,19 @@ class RemoteFile:
 
 
 def storage(repository: str) -> Path:
-    """Where the hub library keeps a model."""
+    """Where the hub library stores a model."""
     return Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}"
 
 
 def started_bytes(repository: str) -> int:
-    """What unfinished downloads of a model have brought."""
+    """The bytes in a model's unfinished downloads."""
     return sum(part.stat().st_size for part in (storage(repository) / "blobs").glob(f"*{PART}"))
 
 
 def fetch(file: RemoteFile, arrived: Arrived) -> int:
-    """Bring the file's content into the cache; returns the bytes that came over the network.
+    """Download the file's content to the cache; returns the bytes that came over the network.
 
-    Raises the hub library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
+    Raises the hub library's errors, InterruptedDownloadError after several empty tries, InputError for damaged files.
     """
     install_limits()
     url = hf_hub_url(file.repository, file.name, revision=file.commit)
@@ -84,7 +84,7 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
 
 @contextmanager
 def _hold_lock(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
-    """Another process may fetch the same file: then its progress is told until it is done, or gone."""
+    """Take the lock; while another process downloads the same file, report its progress."""
     lock = FileLock(path)
     while not lock.is_locked:
         try:
@@ -98,7 +98,7 @@ def _hold_lock(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
 
 
 class _PartialFile:
-    """The part of a file that is here, and its checksum so far."""
+    """The downloaded part of a file, and its checksum so far."""
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
         self._path, self._file = path, file
@@ -111,7 +111,7 @@ class _PartialFile:
         return self.size == self._file.size
 
     def forget(self) -> None:
-        """What is here is no beginning of the file."""
+        """Discard the part: it is not the start of the file."""
         self._path.unlink(missing_ok=True)
         self.size, self._sums = 0, start_digests(self._file.size)
 
@@ -126,7 +126,7 @@ class _PartialFile:
         self._count(piece)
 
     def check(self, etag: str) -> None:
-        """Raises InputError where the content is not what the hub promised."""
+        """Raises InputError if the content does not match the hub's digest."""
         known = {found.hexdigest() for found in self._sums if 2 * found.digest_size == len(etag)}
         if not self.is_whole or (known and etag.lower() not in known):
             self.forget()
@@ -172,7 +172,7 @@ def _fetch_all(url: str, content: _PartialFile, arrived: Arrived) -> None:
 
 
 def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
-    """From where the content ends to the file's end, or to the connection's."""
+    """Download from the end of the content to the end of the file or connection."""
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     if content.size:
         headers["Range"] = f"bytes={content.size}-"
@@ -183,7 +183,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
             raise InterruptedDownloadError(message("the file is shorter than what is already here"))
         hf_raise_for_status(response)
         if content.size and not _is_resumed(response, content.size):
-            content.forget()  # the server knows no ranges and begins anew
+            content.forget()  # the server does not support ranges and starts over
         with content.open() as target:
             for piece in response.iter_bytes():
                 content.add(target, piece)
@@ -197,7 +197,7 @@ def _is_resumed(response: Any, start: int) -> bool:
 
 
 def free_bytes() -> int:
-    """What is free on the disk of the hub library's cache."""
+    """Free bytes on the disk of the hub library's cache."""
     folder = Path(constants.HF_HUB_CACHE)
     while not folder.exists():
         folder = folder.parent

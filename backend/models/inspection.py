@@ -1,4 +1,4 @@
-"""What is known of a model before it is loaded: its description, and whether it can do a task."""
+"""What is known about a model before it is loaded: its description, and whether it supports a task."""
 
 import re
 from pathlib import Path
@@ -31,14 +31,14 @@ _LICENCE = re.compile(r"^license:\s*[\"']?([^\"'\n#]+)", re.MULTILINE)
 def describe(
     name_or_path: str, revision: str = "main", task: str = "", *, cache: Path | None = None, offline: bool = False
 ) -> ModelDescription:
-    """What a model folder or hub id holds, or its safe copy in `cache`; downloads small files only. Raises InputError."""
+    """What a model folder or hub id contains, or its copy in `cache`; downloads only small files. Raises InputError."""
     found = location.locate_small_files(name_or_path, revision, cache=cache, offline=offline)
     head = find("task", task, "task.type").head if task else None
     return describe_folder(found, head)
 
 
 def describe_folder(found: "location.ModelLocation", head: Head | None = None) -> ModelDescription:
-    """What a folder holds. A hub model whose weights are not here yet is described from what the hub says of them."""
+    """What a folder contains. A hub model without local weights is described by what the hub says about them."""
     folder, config = found.folder, read_config(found.folder)
     weights, tokenizer = read_weights(folder), read_tokenizer(folder)
     remote, code = found.remote, find_remote_code(folder)
@@ -82,9 +82,9 @@ def check(
     needs_tokenizer: bool = True,
     runs_code: bool = False,
 ) -> None:
-    """Raises InputError where the folder's model cannot be used for the head, with the way out.
+    """Raises InputError that says what to do if the folder's model cannot be used for the head.
 
-    `runs_code` is whether the spec wants code that comes with the model to run, for which a consent must stand.
+    `runs_code` is whether the spec wants to run code that comes with the model, which requires a consent.
     """
     config = read_config(folder)
     weights = None if from_config else read_weights(folder)
@@ -111,25 +111,25 @@ def check(
 
 
 def count_parameters(folder: Path) -> int | None:
-    """Parameters in the folder's safetensors, from the headers; None where there are none to count."""
+    """Parameters in the folder's safetensors, from the headers; None if there are none."""
     return read_weights(folder).parameters or None
 
 
 def labels(config: dict[str, Any]) -> list[str]:
-    """The labels of a stored head in id order; none where they bear no names."""
+    """The labels of a stored head in id order; none if they have no names."""
     names = config.get("id2label") or {}
     found = [str(names[key]) for key in sorted(names, key=int)]
     return [] if all(label == f"LABEL_{index}" for index, label in enumerate(found)) else found
 
 
 def nameless_labels(folder: Path) -> list[str]:
-    """`LABEL_0`, `LABEL_1` …: as many as the folder's configuration says, at least two."""
+    """`LABEL_0`, `LABEL_1` …: as many as in the folder's configuration, at least two."""
     names = read_config(folder).get("id2label") or {}
     return [f"LABEL_{index}" for index in range(max(2, len(names)))]
 
 
 def licence(folder: Path) -> str:
-    """What the model card's front matter states, or nothing."""
+    """The licence in the model card's front matter, or empty."""
     try:
         text = (read_small(folder / "README.md") or b"").decode("utf-8", errors="replace")
     except InputError:
@@ -161,7 +161,7 @@ def _problem(
 
 
 def _missing_rows_problem(folder: Path, config: dict[str, Any], weights: Weights) -> str:
-    """That the weights know more tokens than the configuration, which no framework loads; empty where they do not."""
+    """The weights have more tokens than the configuration, which no framework loads; empty if not."""
     rows, tables = _rows(config), {name: shape[0] for name, shape in weights.shapes.items() if name.endswith(_WORDS)}
     if not rows or config.keys() & _FURTHER_VOCABULARIES or not tables or min(tables.values()) <= rows:
         return ""
@@ -176,7 +176,7 @@ def _missing_rows_problem(folder: Path, config: dict[str, Any], weights: Weights
 
 
 def _foreign(folder: Path, config: dict[str, Any], weights: Weights) -> str:
-    """That no weight bears a name of this architecture, so that all would be drawn by chance; empty where one may."""
+    """No weight name belongs to this architecture, so all would be random; empty if one might."""
     model_type = str(config.get("model_type", ""))
     known = frozenset() if needs_code(config) or weights.format != "safetensors" else module_names(model_type)
     if not known or any(_may_be_of(known, name) for name in weights.shapes):
@@ -185,7 +185,7 @@ def _foreign(folder: Path, config: dict[str, Any], weights: Weights) -> str:
 
 
 def foreign_weights(folder: Path, model_type: str) -> str:
-    """That nothing in the folder's weight files is a part of the model, and the way out."""
+    """Nothing in the folder's weight files is part of the model, and what to do."""
     return message(
         "no weights in {folder} belong to a {model_type} model; download the model again, or set "
         "model.initialise to from_config to train from scratch",
@@ -244,7 +244,7 @@ def _rows(config: dict[str, Any]) -> int:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's configuration; empty where there is none that can be used (`config_problem` says why)."""
+    """The folder's configuration; empty if there is no valid one (`config_problem` says why)."""
     try:
         return read_checked(folder)
     except InputError:
@@ -252,7 +252,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def config_problem(folder: Path) -> str:
-    """Why there is no configuration that can be used, as the end of a sentence; empty where there is one."""
+    """Why there is no valid configuration, as the end of a sentence; empty if there is one."""
     try:
         found = read_checked(folder)
         for name in _SMALL_TABLES:

@@ -1,4 +1,4 @@
-"""Lists the models on this computer: the demo's, the ones used before, those that runs have made, the hub's cache."""
+"""Lists the models on this computer: the demo's, recently used ones, those trained by runs, the hub's cache."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _GONE = message("the folder no longer exists; choose another model")
 
 
 def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
-    """Every model once, by group; of those used before only such as are nowhere else."""
+    """Every model once, by group; recently used ones only if they are nowhere else."""
     cached = {one.name: one for one in cached_models(needs)}
     groups = [demo(needs), recent_models(needs, recent, cached), of_runs(needs, runs), list(cached.values())]
     found: dict[str, ModelChoice] = {}
@@ -32,12 +32,12 @@ def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -
 
 
 def demo(needs: RunNeeds) -> list[ModelChoice]:
-    """What comes with the program."""
+    """The models that come with the program."""
     return [of_folder(model.folder, needs, "demo", model.name, use=model.use) for model in DEMO_MODELS]
 
 
 def recent_models(needs: RunNeeds, recent: Sequence[str], cached: dict[str, ModelChoice]) -> list[ModelChoice]:
-    """Folders and hub ids, newest first; a hub model that is not in the cache any more needs a download."""
+    """Folders and hub ids, newest first; a hub model that is no longer in the cache needs a download."""
     found = []
     for name in recent:
         path = user_path(name)
@@ -54,7 +54,7 @@ def recent_models(needs: RunNeeds, recent: Sequence[str], cached: dict[str, Mode
 
 
 def of_runs(needs: RunNeeds, runs: Iterable[RunFolder]) -> list[ModelChoice]:
-    """What runs have left in their `model/`, as a beginning for the next one; the newest first."""
+    """The models in the `model/` of runs, to start a new run from; newest first."""
     found = []
     for run in runs:
         if len(found) < MAX_RUNS and (run.model / "config.json").is_file():
@@ -64,7 +64,7 @@ def of_runs(needs: RunNeeds, runs: Iterable[RunFolder]) -> list[ModelChoice]:
 
 
 def cached_models(needs: RunNeeds) -> list[ModelChoice]:
-    """What lies in the hub library's cache, last used first, and what an unfinished download has begun."""
+    """The models in the hub library's cache, last used first, including unfinished downloads."""
     from huggingface_hub import CacheNotFound, scan_cache_dir  # slow to import
 
     try:
@@ -123,6 +123,6 @@ def _to_choice(repository: Any, needs: RunNeeds) -> ModelChoice | None:
 
 
 def holds_model(revision: Any) -> bool:
-    """Whether a revision in the cache has a configuration and weights; a tokenizer alone is no model."""
+    """Whether a revision in the cache has a configuration and weights; a tokenizer alone is not a model."""
     names = {file.file_name for file in revision.files}
     return "config.json" in names and any(name.endswith((".safetensors", ".bin", ".msgpack")) for name in names)

@@ -30,7 +30,7 @@ _WEIGHTS = {".safetensors", ".bin", ".msgpack", ".h5"}
 
 @dataclass(frozen=True)
 class ModelLocation:
-    """Where a model's files are and how they came there."""
+    """Where a model's files are and where they came from."""
 
     folder: Path
     found: Literal["folder", "cache", "hub", "converted"]
@@ -42,7 +42,7 @@ class ModelLocation:
 
 
 def ignore_progress(done: int, total: int, unit: str) -> None:
-    """Tells nobody."""
+    """Report nothing."""
 
 
 def locate(
@@ -55,7 +55,7 @@ def locate(
     consent_to_convert: bool = False,
     needs_weights: bool = True,
 ) -> ModelLocation:
-    """The model's files, downloaded or converted where that is needed and allowed. Raises InputError."""
+    """The model's files, downloaded or converted if needed and allowed. Raises InputError."""
     local = _find_local(name_or_path, revision)
     if local is not None and (not needs_weights or read_weights(local.folder).format == "safetensors"):
         return local
@@ -76,9 +76,9 @@ def locate(
 def locate_small_files(
     name_or_path: str, revision: str = "main", *, cache: Path | None = None, offline: bool = False
 ) -> ModelLocation:
-    """The folder, or for a hub model its small files alone, to describe it. Raises InputError.
+    """The folder or, for a hub model, only its small files, to describe it. Raises InputError.
 
-    Where `cache` holds a converted copy of old weights it is that copy, which is what `locate` would take.
+    If `cache` holds a converted copy of old weights, it is that copy, as with `locate`.
     """
     local = _find_local(name_or_path, revision)
     if cache is not None and (copy := _safe_copy(local, name_or_path, revision, cache)):
@@ -102,7 +102,7 @@ def locate_without_weights(
     report: Report = ignore_progress,
     needs_tokenizer: bool = True,
 ) -> ModelLocation:
-    """The folder with what is here, of a hub model at least its small files: weights are neither fetched nor read.
+    """The folder as it is or, for a hub model, at least its small files: weights are neither downloaded nor read.
 
     Raises InputError.
     """
@@ -123,9 +123,9 @@ def locate_without_weights(
 def fetch(
     name: str, revision: str, *, cache: Path, report: Report = ignore_progress, on_file: "hub.OnFile | None" = None
 ) -> ModelLocation:
-    """All that is needed of a hub model, downloaded into the hub library's cache. Raises InputError.
+    """All the needed files of a hub model, downloaded to the hub library's cache. Raises InputError.
 
-    Of old weights the hub's own conversion is taken where there is one; else they come as they are.
+    For old weights the hub's own conversion is used if there is one; otherwise they are downloaded as they are.
     """
     from backend.models import hub  # slow to import
 
@@ -152,7 +152,7 @@ def fetch(
 
 
 def must_be_converted(name: str, weights_format: str) -> str:
-    """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
+    """The message for old weights whose conversion nobody approved, as the end of a sentence."""
     kind = {"bin": message("pytorch_model.bin, a format that can contain programs"), "flax": "flax_model.msgpack"}[
         weights_format
     ]
@@ -261,7 +261,7 @@ def _convert(location: ModelLocation, cache: Path, report: Report, consent: bool
 
 
 def _was_only_looked_at(folder: Path) -> bool:
-    """Whether only the small files of a hub model are in the cache, as after a description of it."""
+    """Whether only a hub model's small files are in the cache, as after describing it."""
     return not any(path.suffix in _WEIGHTS for path in folder.iterdir())
 
 
@@ -289,14 +289,14 @@ def _not_here(name: str) -> InputError:
 
 
 class _Pin:
-    """Remembers which commit of the hub's own conversions stands for a commit without safetensors."""
+    """Remembers which commit of the hub's conversions replaces a commit without safetensors."""
 
     def __init__(self, cache: Path, name: str, revision: str) -> None:
         safe = f"{name}@{revision}".replace("/", "--")
         self._name, self._path = name, cache / "pinned" / f"{safe}.json"
 
     def location(self) -> ModelLocation | None:
-        """The pinned snapshot, if it is still in the cache and whole."""
+        """The pinned snapshot, if it is still complete in the cache."""
         try:
             pin = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -306,7 +306,7 @@ class _Pin:
         return ModelLocation(folder, "cache", pin["commit"], self._name) if whole else None
 
     def write(self, folder: Path, commit: str) -> None:
-        """Keep it for the next time."""
+        """Store it for the next time."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         beside = self._path.with_suffix(f".{os.getpid()}")
         beside.write_text(json.dumps({"folder": str(folder), "commit": commit}), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Reads the small files of a model folder with care: regular files of bounded size in it, and JSON without tricks."""
+"""Reads the small files of a model folder safely: regular files of bounded size inside it, and well-behaved JSON."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _LARGEST_COPIED = 100 * 1024 * 1024
 
 
 def beside_weights(folder: Path) -> list[str]:
-    """Configuration, tokenizer and model card; no list of weight files, and no code."""
+    """Configuration, tokenizer and model card; no weight indexes, and no code."""
     return sorted(
         path.name
         for path in folder.iterdir()
@@ -45,13 +45,13 @@ _WEIGHTS = {".safetensors", ".bin", ".msgpack", ".h5"}
 
 
 class RepeatedKeyError(InputError):
-    """A key stands twice in one object of a file."""
+    """A key occurs twice in one object of a file."""
 
 
 def check_links(folder: Path) -> None:
-    """Raises InputError where a file beside the weights is a link that leads out of the folder.
+    """Raises InputError if a file beside the weights is a link that leads out of the folder.
 
-    A stranger's folder could thus show any file of the user, or have it copied to the models that it is trained into.
+    Otherwise an untrusted folder could expose any file of the user, or have it copied into the models trained from it.
     """
     for place in (folder, folder / _TEMPLATES):
         try:
@@ -66,7 +66,7 @@ def check_links(folder: Path) -> None:
 
 
 def check_link(path: Path, folder: Path) -> None:
-    """Raises InputError where a file of a model folder is a link that leads out of it."""
+    """Raises InputError if a file of a model folder is a link that leads out of it."""
     if path.is_symlink() and leads_out(path, folder) and not _is_of_hub_cache(path):
         raise InputError(
             "{path} is a link that points outside the model's folder; replace it with its target", path=path
@@ -74,7 +74,7 @@ def check_link(path: Path, folder: Path) -> None:
 
 
 def _is_of_hub_cache(path: Path) -> bool:
-    """Whether the link leads to a blob of the hub's cache, as in folders that older hub libraries filled (`--local-dir`)."""
+    """Whether the link leads to a blob of the hub's cache, as in folders by older hub libraries (`--local-dir`)."""
     from huggingface_hub import constants  # the tests and the user's variables say where it is
 
     real = Path(os.path.realpath(path))
@@ -82,7 +82,7 @@ def _is_of_hub_cache(path: Path) -> bool:
 
 
 def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
-    """The content of a file beside the weights; None where it does not exist. Raises InputError."""
+    """The content of a file beside the weights; None if it does not exist. Raises InputError."""
     try:
         return read_regular(path, limit)
     except (FileNotFoundError, NotADirectoryError):
@@ -96,7 +96,7 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
 
 
 def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> dict[str, Any]:
-    """A JSON object, of which no key stands twice where `unique`. Raises InputError for anything else, however deep."""
+    """A JSON object, without duplicate keys if `unique`. Raises InputError for anything else, however deeply nested."""
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_keys if unique else None)
     except RecursionError:
@@ -117,13 +117,13 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
 
 
 def read_table(path: Path, limit: int = SMALL_LIMIT, *, unique: bool = False) -> dict[str, Any]:
-    """The JSON object in a file; empty where the file does not exist. Raises InputError."""
+    """The JSON object in a file; empty if the file does not exist. Raises InputError."""
     content = read_small(path, limit)
     return {} if content is None else parse_table(content, path, unique=unique)
 
 
 def read_table_if_sound(path: Path, limit: int = SMALL_LIMIT) -> dict[str, Any]:
-    """The same, empty too where the file is damaged: whoever opens the model says what is wrong with it."""
+    """The same, also empty if the file is damaged: loading the model reports what is wrong with it."""
     try:
         return read_table(path, limit)
     except InputError:
@@ -131,7 +131,7 @@ def read_table_if_sound(path: Path, limit: int = SMALL_LIMIT) -> dict[str, Any]:
 
 
 class _KeyTwiceError(ValueError):
-    """A key stands twice in one object; which value counts depends on who reads it."""
+    """A key occurs twice in one object; which value counts depends on the reader."""
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _describe_error(error: ValueError) -> str:
 
 
 def copy_small_files(source: Path, target: Path) -> None:
-    """The same, and the code of the model with its folders, into a converted copy. Raises InputError for links out of it."""
+    """Copy the small files and code, with its folders, to a converted copy. Raises InputError for outside links."""
     code = [path.relative_to(source) for path in source.rglob("*.py") if path.is_file()]
     for name in [*map(Path, beside_weights(source)), *code]:
         check_link(source / name, source)

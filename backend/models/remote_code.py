@@ -1,7 +1,7 @@
-"""Decides whether the Python code that comes with a model or tokenizer may run, and where: as this user agreed to it.
+"""Decides whether the Python code that comes with a model or tokenizer may run, and where: as this user approved it.
 
 A consent covers exactly these bytes in this place: the folder, or on the hub the repository and commit, and the digest
-of every `*.py` below the folder. What was agreed to is copied to a private folder and runs from there, so nothing can
+of every `*.py` below the folder. Approved code is copied to a private folder and runs from there, so nothing can
 change between the check and the import. Compiled modules are never copied, so they cannot be imported.
 """
 
@@ -64,7 +64,7 @@ class RemoteCode:
 
     @property
     def is_agreed(self) -> bool:
-        """Whether this user has agreed to it as it stands now, in this place."""
+        """Whether this user has approved exactly this code in this place."""
         return self._can_be_agreed and consents.covers(self.name, self.version, self.code)
 
     @property
@@ -72,25 +72,25 @@ class RemoteCode:
         return bool(self.files) and not self.elsewhere and self.strange is None
 
     def agree(self) -> None:
-        """Keep this user's consent. Raises InputError where there is nothing that one could agree to."""
+        """Record this user's consent. Raises InputError if the code cannot be approved."""
         if not self._can_be_agreed:
             raise InputError(_consent_error(self), FIELD)
         consents.agree(self.name, self.version, self.code, self.files)
 
 
 def find_remote_code(folder: Path, *, model: bool = True, tokenizer: bool = True) -> RemoteCode | None:
-    """The code without which `model` or `tokenizer` of the folder cannot be opened; None where they need none.
+    """The code that is required to open `model` or `tokenizer` of the folder; None if they need none.
 
-    Raises InputError where the folder holds too much of it to be read.
+    Raises InputError if there is too much of it to read.
     """
     config, words = (read_table_if_sound(folder / name, CONFIG_LIMIT) for name in (_CONFIG, _TOKENIZER))
     return _describe(folder, config, words, read_code(folder)) if _needs(config, words, model, tokenizer) else None
 
 
 def may_run(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> bool:
-    """Whether that of the folder needs code of its own and may run it.
+    """Whether the folder's model or tokenizer needs its own code, and may run it.
 
-    `wanted` is what a spec says, which alone is no consent. Raises InputError where the code may not run.
+    `wanted` comes from a spec, which alone is not a consent. Raises InputError if the code may not run.
     """
     found = find_remote_code(folder, model=model, tokenizer=tokenizer)
     if found is not None:
@@ -99,10 +99,10 @@ def may_run(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer:
 
 
 def code_folder(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> Path | None:
-    """A private copy of the folder's code and small files, to open that from with `trust_remote_code=True`.
+    """A private copy of the folder's code and small files, to open with `trust_remote_code=True`.
 
-    None where no code of its own is needed: then it is opened from the folder with `trust_remote_code=False`. The bytes
-    that are checked are the bytes that are copied. Raises InputError where the code may not run.
+    None if it needs no code of its own: then open the folder with `trust_remote_code=False`. The bytes
+    that are checked are the bytes that are copied. Raises InputError if the code may not run.
     """
     if find_remote_code(folder, model=model, tokenizer=tokenizer) is None:
         return None
@@ -117,9 +117,9 @@ def code_folder(folder: Path, *, wanted: bool = True, model: bool = True, tokeni
 
 @contextmanager
 def running(folder: Path, *, trusted: bool) -> Iterator[None]:
-    """While a library opens something of the folder: what it raises becomes one sentence. Raises InputError.
+    """Turn what a library raises while opening part of the folder into one sentence. Raises InputError.
 
-    It holds the library's call alone, so that a mistake of Burnish's own is not taken for one of the folder. `trusted` is
+    Wrap only the library's call, so that Burnish's own bugs are not blamed on the folder. `trusted` is
     whether Python code of the folder runs in it.
     """
     try:
@@ -146,11 +146,11 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
 
 
 def open_config(folder: Path, *, wanted: bool) -> Any:
-    """The folder's `PreTrainedConfig`. Raises InputError where it cannot be opened, or code it needs may not run."""
+    """The folder's `PreTrainedConfig`. Raises InputError if it cannot be opened, or its code may not run."""
     config = read_checked(folder)
     code = code_folder(folder, wanted=wanted)
     with running(folder, trusted=code is not None):
-        from transformers import AutoConfig  # takes seconds, as it imports torch where that is installed
+        from transformers import AutoConfig  # takes seconds, because it imports torch if installed
 
         opened = AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
     if code is None and (key := _config_key(folder, config)):
@@ -159,7 +159,7 @@ def open_config(folder: Path, *, wanted: bool) -> Any:
 
 
 def check_config(folder: Path, *, wanted: bool) -> None:
-    """Raises InputError where `open_config` would; a configuration that opened before is not opened again."""
+    """Raises InputError if `open_config` would; a configuration that opened before is not opened again."""
     config = read_checked(folder)
     if may_run(folder, wanted=wanted) or _config_key(folder, config) not in _opened_before():
         with leave_torch_out(config):
@@ -167,7 +167,7 @@ def check_config(folder: Path, *, wanted: bool) -> None:
 
 
 def _config_key(folder: Path, config: Mapping[str, Any]) -> str:
-    """What decides whether a configuration opens; empty where more than its file decides that."""
+    """What determines whether a configuration opens; empty if that depends on more than its file."""
     if not config.get("model_type") or "configuration_files" in config:  # then by the folder's name, or by another file
         return ""
     content = read_small(folder / _CONFIG, CONFIG_LIMIT) or b""
@@ -180,7 +180,7 @@ def _opened_path() -> Path:
 
 
 def _opened_before() -> list[str]:
-    """The keys of configurations that the library has opened for this user, the newest last."""
+    """The keys of configurations that the library has opened for this user, newest last."""
     found = read_table_if_sound(_opened_path(), CONFIG_LIMIT).get("opened")
     return found if isinstance(found, list) else []
 
@@ -194,14 +194,14 @@ def _remember_opened(key: str) -> None:
 
 
 def decides_code(key: str) -> bool:
-    """Whether a key of a configuration decides which code runs, so that no spec may change it."""
+    """Whether a configuration key decides which code runs, so that no spec may change it."""
     return key.startswith("_") or key in _DECIDING
 
 
 def read_code(folder: Path) -> dict[str, bytes]:
-    """Every Python file below the folder by its name, as `sub/module.py`; folders that are links are left out.
+    """Every Python file below the folder by name, as `sub/module.py`; folders that are links are left out.
 
-    A file may be a link, because the hub's cache consists of them. Raises InputError where there is too much, or where one
+    A file may be a link, because the hub's cache consists of them. Raises InputError if there is too much, or if one
     leads out of the folder.
     """
     found: dict[str, bytes] = {}
@@ -229,7 +229,7 @@ def read_code(folder: Path) -> dict[str, bytes]:
 
 
 def copy_code(source: Path, target: Path) -> None:
-    """Let the code go with a model that is saved, exactly as it lies in `source`, and name it as there.
+    """Copy the code to a saved model, exactly as it is in `source`, and refer to it in the same way.
 
     transformers leaves its own copies of some files in the target, without their folders.
     """
@@ -247,9 +247,9 @@ def copy_code(source: Path, target: Path) -> None:
 
 
 def agree_to_copy(source: Path, target: Path) -> None:
-    """Extend the consent to the code of `source` to its copy in `target`, which this user's own Burnish has made.
+    """Extend the consent for the code of `source` to its copy in `target`, which this user's own Burnish has made.
 
-    Only while the copy holds exactly what was agreed to; withdrawing the consent withdraws this one too.
+    Only while the copy is exactly the approved code; withdrawing the original consent withdraws this one too.
     """
     first, copy = find_remote_code(source), find_remote_code(target)
     if first is not None and copy is not None and first.is_agreed and first.code == copy.code:
@@ -261,7 +261,7 @@ def _needs(config: dict[str, Any], words: dict[str, Any], model: bool, tokenizer
 
 
 def _tokenizer_needs_code(values: dict[str, Any]) -> bool:
-    """Whether a tokenizer_config.json names a class in a file of its own."""
+    """Whether a tokenizer_config.json names a class in its own Python file."""
     mapped = values.get("auto_map")
     return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
 
@@ -341,9 +341,9 @@ def _digest(code: dict[str, bytes]) -> str:
 
 
 def _private_copy(files: dict[str, bytes]) -> Path:
-    """The folder with exactly these files that only this user can open, written once for their content.
+    """A folder with exactly these files that only this user can open, written once for their content.
 
-    Raises InputError where it cannot be written, or is not this user's.
+    Raises InputError if it cannot be written, or belongs to another user.
     """
     parent = private_folder("code")
     folder = parent / _digest(dict(sorted(files.items())))[:32]
@@ -391,7 +391,7 @@ def _repository(folder: Path) -> str:
 
 
 def _references(values: Any) -> list[str]:
-    """Every class that an `auto_map` names, wherever it stands in a configuration."""
+    """Every class that an `auto_map` names, anywhere in a configuration."""
     found: list[str] = []
     rest = [values]
     while rest:

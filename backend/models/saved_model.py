@@ -1,4 +1,4 @@
-"""Writes, reads and copies `model/`: the Hugging Face folder that a run leaves, with what its task must know in `burnish.json`."""
+"""Writes, reads and copies `model/`: the Hugging Face folder that a run saves, with its facts in `burnish.json`."""
 
 import errno
 import hashlib
@@ -32,9 +32,9 @@ Numbers = Literal["float32", "float16"]
 
 
 def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[RemovalFailure]:
-    """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced.
+    """Let `fill` write the model to a temporary folder, add the note, and rename it as a whole, replacing an older one.
 
-    Returns what could not be deleted of older ones. Raises OSError, and RunFailed where an older one cannot be moved.
+    Returns what could not be deleted of older ones. Raises OSError, and RunFailed if an older one cannot be moved.
     """
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
     kept = delete(folder.parent.glob(f".{folder.name}.*"))  # of a process that was killed while it wrote
@@ -68,9 +68,9 @@ def _set_aside(folder: Path) -> Path:
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """What Burnish wrote beside the weights (`task`, `facts`, `columns`), or None for a model of another origin.
+    """What Burnish wrote beside the weights (`task`, `facts`, `columns`), or None for a model from elsewhere.
 
-    Raises InputError where it is damaged, or was written by somebody else.
+    Raises InputError if it is damaged, or not Burnish's.
     """
     content = read_small(folder / NOTE, CONFIG_LIMIT)
     note = None if content is None else parse_table(content, folder / NOTE)
@@ -80,7 +80,7 @@ def read_note(folder: Path) -> dict[str, Any] | None:
 
 
 def damaged_note_error(folder: Path) -> InputError:
-    """What a person is told of a note that lacks what its task needs."""
+    """The message for a note that lacks what its task needs."""
     return InputError(
         "{folder} lacks the information that Burnish saves with a model (task, labels, columns); "
         "copy or export the model again, or delete this file and specify the task (--task)",
@@ -99,7 +99,7 @@ def _is_note(note: dict[str, Any]) -> bool:
 
 
 def share(folder: Path) -> None:
-    """Gives the files of a new folder the rights that go with its own; safetensors leaves its files to their owner alone."""
+    """Give a new folder's files the folder's own permissions; safetensors makes its files private."""
     usual = folder.stat().st_mode & 0o666
     for path in folder.iterdir():
         if path.is_file():
@@ -107,7 +107,7 @@ def share(folder: Path) -> None:
 
 
 def flush_to_disk(folder: Path) -> None:
-    """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
+    """Flush every file of the folder to disk before it is renamed, and give the files the folder's permissions."""
     share(folder)
     for path in (path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
@@ -117,7 +117,7 @@ def flush_to_disk(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Flush the names in a folder to disk."""
     if os.name == "nt":  # Windows cannot open a folder to flush it
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -128,12 +128,12 @@ def flush_folder(folder: Path) -> None:
 
 
 def base_fact(folder: Path, name: str) -> dict[str, str]:
-    """What an adapter's note keeps of the model in `folder`, which is called `name`."""
+    """What an adapter's note stores about its base model in `folder`, named `name`."""
     return {"name": name, "weights": _weights_digest(folder)}
 
 
 def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
-    """Raises InputError where the model in `base` is not the one of the note of the adapter in `folder`."""
+    """Raises InputError if the model in `base` is not the one in the note of the adapter in `folder`."""
     known = (note or {}).get(BASE)
     if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
         raise InputError(
@@ -146,7 +146,7 @@ def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
 
 
 def check_alone(folder: Path) -> None:
-    """The same of a folder that holds an adapter alone, if it does."""
+    """The same check for a folder that contains only an adapter, if it does."""
     if is_alone(folder):
         check_base(folder, _note_of(folder), weights_folder(folder))
 
@@ -168,9 +168,9 @@ def _weights_digest(folder: Path) -> str:
 
 
 def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
-    """Write every file of `source` into the new folder `target`, its floating-point weights as `numbers`.
+    """Copy every file of `source` to the new folder `target`, with floating-point weights converted to `numbers`.
 
-    Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
+    Raises InputError if `target` is not empty or not writable, or if a weight exceeds the range of float16.
     """
     if target.exists() and not target.is_dir():
         raise InputError("--model: {target} is a file; choose a new folder", target=target)

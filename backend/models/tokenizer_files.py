@@ -1,4 +1,4 @@
-"""What a folder's tokenizer files hold, and whether a library may open them, told without opening the tokenizer."""
+"""What a folder's tokenizer files contain, and whether it is safe to open them, without opening the tokenizer."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ _WITHOUT_FILES = {"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"}
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """A folder's tokenizer. `tokens` is 0 where the files do not tell."""
+    """A folder's tokenizer. `tokens` is 0 if the files do not tell."""
 
     kind: str = ""
     tokens: int = 0
@@ -31,7 +31,7 @@ class TokenizerFiles:
 
 
 def read_tokenizer(folder: Path) -> TokenizerFiles:
-    """What the folder's tokenizer files say."""
+    """Read the folder's tokenizer files."""
     kind = str(_read(folder / "tokenizer_config.json").get("tokenizer_class") or "")
     pointer = next((name for name in _VOCABULARIES if (folder / name).is_file() and is_pointer(folder / name)), None)
     if pointer:
@@ -53,7 +53,7 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
 
 
 def end_token(folder: Path) -> str:
-    """The text of the token that ends a sequence; empty where the folder names none."""
+    """The text of the token that ends a sequence; empty if the folder names none."""
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         found = _read(folder / name).get("eos_token")
         text = found.get("content") if isinstance(found, dict) else found
@@ -63,7 +63,7 @@ def end_token(folder: Path) -> str:
 
 
 def _count(folder: Path) -> int:
-    """Raises InputError where the file that says it is damaged."""
+    """The number of tokens. Raises InputError if its file is damaged."""
     stored = read_table(folder / "tokenizer.json")
     if stored:
         model, added = stored.get("model"), stored.get("added_tokens")
@@ -98,11 +98,11 @@ _MAY_BE_EMPTY = re.compile(r"\(\?|[\^$*{|]|\?|\\[bBAzZGKyY]")
 
 
 def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
-    """Why the content of a tokenizer.json must not be opened; empty where nothing speaks against it.
+    """Why it is not safe to open a tokenizer.json; empty if nothing is wrong.
 
-    The tokenizers library trusts its file: a length in it is allocated, a name looked up and a text made longer as often as
-    the file says. An allocation that fails ends the process, and what only takes for ever cannot be stopped. Of the other
-    files beside it (not `is_whole`) only that they are JSON objects is asked.
+    The tokenizers library trusts its file: it allocates any stated length, looks up any name and expands texts as
+    often as it says. A failed allocation ends the process, and an endless loop cannot be stopped. The other
+    files beside it (not `is_whole`) only have to be JSON objects.
     """
     if not isinstance(tokenizer, dict):
         return message("it is not a JSON object")
@@ -126,7 +126,7 @@ def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
 
 
 def problem_of_charsmap(charsmap: bytes) -> str:
-    """Why the compiled table of a normaliser cannot be one: four bytes with the size of a trie, the trie, then texts."""
+    """Why the compiled table of a normaliser is invalid: it must be a 4-byte trie size, the trie, then texts."""
     size = int.from_bytes(charsmap[:4], "little")
     if len(charsmap) < 8 or not 0 < size <= len(charsmap) - 4 or size % 4:
         return message("has a damaged table (precompiled_charsmap)")
@@ -134,7 +134,7 @@ def problem_of_charsmap(charsmap: bytes) -> str:
 
 
 def _flatten(step: Any) -> list[dict[str, Any]] | None:
-    """The steps in their order, with those of nested sequences in their place; None where they are none."""
+    """The steps in order, with nested sequences flattened; None if they are not valid steps."""
     found: list[dict[str, Any]] = []
     waiting = [] if step is None else [step]
     while waiting:
@@ -170,7 +170,7 @@ def _charsmap(step: dict[str, Any]) -> bytes:
 
 
 def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
-    """From the last step to the first: what each character costs at the end, as an upper bound."""
+    """Compute, from the last step to the first, an upper bound on what each character expands to."""
     other, costs = 1.0, dict[str, float]()
 
     def cost(text: Any) -> float:

@@ -1,4 +1,4 @@
-"""What stands in a model folder's weight files: their format, tensors and damage, read from headers alone."""
+"""What a model folder's weight files contain: their format, tensors and damage, read from headers only."""
 
 import math
 import re
@@ -45,7 +45,7 @@ class Weights:
 
     @property
     def parameters(self) -> int:
-        """Numbers that can be trained; tied weights stand in a file once."""
+        """Number of parameters; tied weights are stored only once."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     @property
@@ -55,7 +55,7 @@ class Weights:
 
 
 def read_weights(folder: Path) -> Weights:
-    """What the folder holds, or the model whose adapter alone lies there; safetensors go before `.bin` and `.msgpack`."""
+    """The folder's weights, or those of its adapter's base model; safetensors come before `.bin` and `.msgpack`."""
     try:
         folder = weights_folder(folder)
     except InputError as error:
@@ -83,7 +83,7 @@ def read_weights(folder: Path) -> Weights:
 
 
 def is_pointer(path: Path) -> bool:
-    """Whether a file is what Git LFS leaves where it has not fetched the content."""
+    """Whether a file is a Git LFS pointer without its content."""
     with path.open("rb") as file:
         return file.read(len(_POINTER)) == _POINTER
 
@@ -145,7 +145,7 @@ def _lfs_pointer_weights(path: Path) -> Weights:
 
 
 def read_header(path: Path) -> dict[str, dict]:
-    """Tensor → its entry in a safetensors file. Raises ValueError where the file is damaged."""
+    """Tensor → its entry in a safetensors file. Raises ValueError if the file is damaged."""
     size = path.stat().st_size
     with open_regular(path) as file:
         start = file.read(8)
@@ -216,7 +216,7 @@ _NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
 
 
 def weight_files(names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The format that is taken, the best first, and its files; `none` where there are none."""
+    """The preferred available format and its files; `none` if there are none."""
     for kind, (single, index, shard) in _FORMATS.items():
         if single in names:
             return kind, (single,)
@@ -227,7 +227,7 @@ def weight_files(names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 def small_files(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Configuration, tokenizer, code of its own (which nothing runs unasked), model card and licence."""
+    """Configuration, tokenizer, its own code (never run without approval), model card and licence."""
     return tuple(each for each in names if _SMALL.fullmatch(each) and not _NOT_SMALL.fullmatch(each))
 
 
@@ -251,12 +251,12 @@ _FLAX_FAMILIES = frozenset(
 
 
 def flax_problem(folder: Path) -> str:
-    """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; nothing where they can."""
+    """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; empty if they can."""
     return flax_family_problem(str(read_table_if_sound(folder / "config.json").get("model_type", "")))
 
 
 def flax_family_problem(model_type: str) -> str:
-    """Why a family's Flax weights cannot be read, as the end of a sentence; nothing where they can."""
+    """Why a family's Flax weights cannot be read, as the end of a sentence; empty if they can."""
     if model_type in _FLAX_FAMILIES:
         return ""
     return message(
@@ -271,10 +271,10 @@ _FLAX_KEPT = {"weight", "bias", "final_logits_bias"}
 
 
 def rename_flax_parameters(tree: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The tree of a Flax checkpoint of transformers 4 as tensors under torch's names. ValueError for what no family here has.
+    """A transformers 4 Flax checkpoint as tensors under torch's names. Raises ValueError for unsupported families.
 
-    All of these families follow one rule: modules bear torch's names, a layer's `kernel` is torch's `weight` turned (GPT-2's
-    too, whose layers keep their kernel turned already), and the `scale` of a norm and the `embedding` of a table are its
+    All these families follow one rule: modules have torch's names, a layer's `kernel` is torch's `weight`, transposed
+    (for GPT-2 too, which stores it transposed), and the `scale` of a norm and the `embedding` of a table are its
     `weight`.
     """
     tensors = {}
@@ -307,16 +307,16 @@ _EXPONENT = np.uint16(0x7F80)  # all of bfloat16's exponent bits: infinite or no
 
 @dataclass(frozen=True)
 class UnsoundTensor:
-    """A tensor with values that are infinite or not numbers."""
+    """A tensor with infinite or NaN values."""
 
     name: str
     file: Path
 
 
 def first_unsound(folder: Path) -> UnsoundTensor | None:
-    """The first one of the folder's safetensors, by their order in the file; None where all are sound or none are there.
+    """The first such tensor in the folder's safetensors, in file order; None if all are fine or there are none.
 
-    Reads the weights once, a few megabytes at a time. Raises OSError and ValueError where they cannot be read.
+    Reads the weights once, a few megabytes at a time. Raises OSError and ValueError if they cannot be read.
     """
     weights = read_weights(folder)
     for file in weights.files if weights.format == "safetensors" else ():

@@ -1,4 +1,4 @@
-"""Checks a spec before a run is written: the model's folder, what the hardware can do, the data."""
+"""Checks a spec before a run is written: the model's folder, what the hardware supports, the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ class Checked:
 
 
 def _ignore(sentence: str) -> None:
-    """Drop a sentence that the caller does not want to show."""
+    """Ignore a sentence that the caller does not want to show."""
 
 
 def locate_model(
     spec: RunSpec, report: Report = ignore_progress, *, local_only: bool = False, convert: bool = False
 ) -> ModelLocation:
-    """The model's folder: given, cached, downloaded or converted. Raises InputError."""
+    """The model's folder: local, cached, downloaded or converted. Raises InputError."""
     return location.locate(
         spec.model.name_or_path,
         spec.model.revision,
@@ -47,7 +47,7 @@ def locate_model(
 
 
 def locate_small_files(spec: RunSpec, report: Report = ignore_progress) -> ModelLocation:
-    """The model's folder for looking at data: configuration and tokenizer, but no weights. Raises InputError."""
+    """The model's folder for inspecting data: configuration and tokenizer, but no weights. Raises InputError."""
     return location.locate_without_weights(
         spec.model.name_or_path,
         spec.model.revision,
@@ -60,9 +60,9 @@ def locate_small_files(spec: RunSpec, report: Report = ignore_progress) -> Model
 def check(
     spec: RunSpec, report: Report = ignore_progress, *, convert: bool = False, say: Callable[[str], None] = _ignore
 ) -> Checked:
-    """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
+    """Check everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
-    A hub model that is not here yet is left to the run. `say` is told which columns were guessed. Raises InputError.
+    A hub model that is not downloaded yet is left to the run. `say` receives the guessed columns. Raises InputError.
     """
     check_engine(spec)
     choice = _check_hardware(spec)
@@ -92,7 +92,7 @@ def check(
 
 
 def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:
-    """Raises InputError where the model in `folder` cannot do what the spec asks, or not with its engine."""
+    """Raises InputError if the model in `folder` does not support what the spec asks, or not with its engine."""
     task = make_task(spec)
     check_engine(spec, folder, task.head)
     inspection.check(
@@ -107,14 +107,14 @@ def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -
 
 
 def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
-    """What a task asks of a tokenizer. One with a tokenizer.json can do it all, and opening it would take seconds."""
+    """Check what a task needs from a tokenizer. A tokenizer.json supports all, and opening it takes seconds."""
     check = getattr(task, "check_tokenizer", None)
     if check is not None and folder.is_dir() and not (folder / "tokenizer.json").is_file():
         check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
 def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
-    """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
+    """Reject a device or precision that this machine lacks; if none is set, skip the query, which takes seconds."""
     hardware = spec.hardware
     if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
@@ -125,7 +125,7 @@ def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
 
 
 def _devices(spec: RunSpec, choice: devices.DeviceChoice | None) -> int:
-    """How many each host computes on; 0 where only the run will know."""
+    """The number of devices per host; 0 if only the run will know."""
     if choice is not None:
         return len(choice.names)
     return len(spec.hardware.devices or []) if position(spec).count > 1 else 1
@@ -137,4 +137,4 @@ def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation |
     try:
         return locate_model(spec, report, local_only=True)
     except InputError:
-        return None  # not here yet: the run fetches it as a stage of its own
+        return None  # not here yet: the run downloads it in a separate stage

@@ -1,7 +1,7 @@
-"""Guesses which column of the data is used for which input of a task, with reasons, and which columns cannot be.
+"""Guesses which column of the data is used for which input of a task, with reasons, and rules out unsuitable columns.
 
-Names come first; the contents decide for the required parts that are then still open, and only where they leave no
-choice: what could be one of two is asked.
+Names come first; the contents decide for required roles that are still open, but only if there is no
+ambiguity: with two candidates the user is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,25 +25,25 @@ SCORES = 20
 
 @dataclass(frozen=True)
 class GuessReason:
-    """The column and, in words that can stand behind it, why; without a column why there is none."""
+    """The column with the reason as a trailing phrase; without a column, why there is none."""
 
     column: str | None
     reason: str
 
 
 class ColumnGuess:
-    """Looks at the columns of a table when it must."""
+    """Guesses columns, reading the table only if needed."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
     @cached_property
     def looks(self) -> dict[str, ColumnSummary]:
-        """Column → what its first rows hold."""
+        """Column → a summary of its first rows."""
         return summarise_columns(self._table)
 
     def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, GuessReason]:
-        """Part → guess. A part that is `given` a column of the table keeps it, one that is given none stays without."""
+        """Role → guess. A role that is `given` a column of the table keeps it; one that is given None has no column."""
         there = self._table.column_names
         found: dict[str, GuessReason] = {}
         for part in parts:
@@ -76,7 +76,7 @@ class ColumnGuess:
         )
 
     def _listed(self, part: Column, free: list[ColumnSummary]) -> GuessReason | None:
-        """Of lists of text the one with few different members is the tags, the one with many the words."""
+        """Among lists of text, the one with few distinct members holds the tags, the one with many the words."""
         lists = [column for column in free if column.kind == "list of text"]
         counts = {column.name: _different_members(self._table[column.name]) for column in lists}
         few = {name: count for name, count in counts.items() if count <= MAX_LABELS}
@@ -94,7 +94,7 @@ class ColumnGuess:
         )
 
     def unfit(self, part: Column, column: ColumnSummary) -> str:
-        """Why a column cannot play a part, as words that follow its name; empty where it can."""
+        """Why a column does not fit a role, as a phrase after its name; empty if it does."""
         if column.rows and column.empty == column.rows:
             return (
                 message("is empty in every row")
@@ -106,7 +106,7 @@ class ColumnGuess:
         return check(column) if check else ""
 
     def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
-        """Part → column → why it cannot play that part."""
+        """Role → column → why it does not fit that role."""
         found = {
             part.name: {name: why for name, column in self.looks.items() if (why := self.unfit(part, column))}
             for part in parts
@@ -146,13 +146,13 @@ _NUMBER = r"^[-+]?(\d+[.,]?\d*|[.]\d+)([eE][-+]?\d+)?$"
 
 
 def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:
-    """The first usual name that the data has, whatever its case."""
+    """The first usual name that occurs in the data, ignoring case."""
     by_name = {name.lower().strip(): name for name in reversed(there) if name not in taken}
     return next((by_name[name] for name in usual_names if name in by_name), None)
 
 
 def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, GuessReason]) -> str:
-    """The columns that nobody has named and why they were taken, as one sentence; empty where there are none."""
+    """The guessed columns with the reasons, as one sentence; empty if there are none."""
     found = [(part.name, guess) for part in parts if (guess := guesses.get(part.name)) and guess.reason != CHOSEN]
     sentences = [
         message("{part} is {column} ({reason})", part=part, column=guess.column, reason=guess.reason)
@@ -167,7 +167,7 @@ def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
 
 
 def _longest(free: list[ColumnSummary]) -> GuessReason | None:
-    """The column of the longest texts, where it is clear which that is."""
+    """The column with the longest texts, if it is clear which that is."""
     texts = sorted((column for column in free if column.median_words), key=lambda column: -(column.median_words or 0))
     texts = [column for column in texts if not _is_label(column)]
     if not texts:
@@ -193,7 +193,7 @@ def _could_be(names: list[str]) -> str:
 
 
 def _is_label(column: ColumnSummary) -> bool:
-    """Few different values, each of them often."""
+    """Few distinct values, each of them frequent."""
     filled = column.rows - column.empty
     if column.distinct is None or not 2 <= column.distinct <= min(MAX_LABELS, filled // 2):
         return False

@@ -27,9 +27,9 @@ from backend.preflight.steps import steps_per_epoch, total_steps
 
 
 def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *, is_too_much: bool = False) -> RunPlan:
-    """What training `spec` on one of the devices that are `here` would take. Raises InputError.
+    """What it costs to train `spec` on one of the devices in `here`. Raises InputError.
 
-    With `is_too_much`, as a trial has shown, what needs less memory is told although it should fit.
+    With `is_too_much`, known from a trial, memory fixes are listed even if the estimate fits.
     """
     model, spec = model_to_plan(spec, report)
     check_model(spec, model.folder)
@@ -99,10 +99,10 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
 
 
 def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:
-    """The model's folder, and the spec to plan with.
+    """The model's folder, and the spec to use for planning.
 
-    Of a hub model whose weights are not here it is the small files, and a spec that needs no weights: sizes then follow
-    from the configuration. What trains only a part of the weights must see them, so it does fetch them. Raises InputError.
+    For a hub model whose weights are not local, only the small files and a spec that needs no weights: sizes then come
+    from the configuration. If only some weights train, it downloads the weights, which it needs. Raises InputError.
     """
     if spec.model.initialise != "pretrained" or trains_a_part(spec):
         model = locate_model(spec, report)
@@ -118,14 +118,14 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
 
 
 def trains_a_part(spec: RunSpec) -> bool:
-    """Whether an adapter is trained, or some weights are not."""
+    """Whether an adapter is trained, or some weights are frozen."""
     return spec.adapter is not None or bool(spec.model.frozen)
 
 
 def _time(
     amounts: time_estimate.Amounts, folder: Path, choice: devices.DeviceChoice, lengths: np.ndarray
 ) -> tuple[Measurement | None, list[TimePart]]:
-    """What was measured of such a training, and the parts of its time by that, else by a comparable run."""
+    """The measurement for such a training run, and the parts of its time based on it, else on a comparable run."""
     key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
     known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
     if known is not None:
@@ -135,7 +135,7 @@ def _time(
 
 
 def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
-    """Which part of the tokens of an epoch is padding, if all rows are like these."""
+    """The share of padding among an epoch's tokens, if all rows are like these."""
     training = spec.training
     if spec.task.get("packing"):
         return None
@@ -145,7 +145,7 @@ def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
 
 
 def place_parts(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
-    """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
+    """What each of several devices holds in a pass of `rows` rows; devices of one group read the same rows."""
     if split.hosts > 1:
         names = tuple(
             message("host {host} {name}", host=host, name=name) for host in range(split.hosts) for name in names

@@ -1,4 +1,4 @@
-"""Reads the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
+"""Loads the rows of a run: reads, splits and checks them, chooses their columns, and fits the task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_column
 
 
 def ignore_progress(done: int, total: int, unit: str) -> None:
-    """A report that nobody listens to."""
+    """Ignore progress reports."""
 
 
 def make_task(spec: RunSpec) -> Task:
@@ -44,7 +44,7 @@ def make_source(spec: RunSpec) -> Source:
 
 
 def reading(report: Report = ignore_progress) -> ReadOptions:
-    """How sources read here: the user's cache, and the network unless it is forbidden."""
+    """How sources read here: with the user's cache, and the network unless it is disabled."""
     return ReadOptions(cache_folder() / "tables", report, offline=is_offline())
 
 
@@ -53,7 +53,7 @@ _USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test":
 
 @dataclass(frozen=True)
 class Splits:
-    """The rows of a run, checked and split, and what the task learnt from them."""
+    """The rows of a run, checked and split, and what the task learned from them."""
 
     rows: dict[str, Rows]
     """`train`, and `validation` and `test` where there are any."""
@@ -70,9 +70,9 @@ class Splits:
 def load_splits(
     spec: RunSpec, model_folder: Path | None, report: Report = ignore_progress, kept: FittedFacts | None = None
 ) -> Splits:
-    """Read every split, leave out what cannot be used, fit the task unless `kept` facts are of the same rows. Raises InputError.
+    """Read every split, drop unusable rows, fit the task unless `kept` facts fit the same rows. Raises InputError.
 
-    Test rows need no label: those without are predicted and not scored.
+    Test rows need no label: unlabelled ones are predicted but not scored.
     """
     task, source = make_task(spec), make_source(spec)
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
@@ -94,7 +94,7 @@ def load_splits(
 
 
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
-    """The first text of the splits that was or seems to be read with the wrong encoding, in a sentence with the way out."""
+    """The first text that was or seems to be read with the wrong encoding, in a sentence that says what to do."""
     encoding = str((data.model_extra or {}).get("encoding", "auto"))
     for found in rows.values():
         if sentence := next(mojibake.warnings(found.table, found.place, encoding), ""):
@@ -103,7 +103,7 @@ def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
 
 
 def _unread_validation(spec: RunSpec) -> str:
-    """What the folder of the training data holds beside it for validation, where no split of the spec reads it."""
+    """Validation files in the training data's folder that no split of the spec reads."""
     kind = registry.find("source", spec.data.source, "data.source")
     if "train" not in kind.path_fields or isinstance(spec.data.validation, str | list):
         return ""
@@ -154,7 +154,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
 
 
 def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
-    """Role → column: as given, else guessed (`column_guess`). Raises InputError naming the columns that there are."""
+    """Role → column: as given, else guessed (`column_guess`). Raises InputError that lists the available columns."""
     return _choose(task, given, rows, to_predict)[0]
 
 
@@ -217,12 +217,12 @@ def _choose(
 
 
 def _column_for(part: Column, to_predict: bool) -> Column:
-    """The part as it is asked for: where rows are only predicted, what they need not have is not required."""
+    """The role's requirements: columns not needed for prediction are optional when rows are only predicted."""
     return part if part.needed_to_predict or not to_predict else msgspec.structs.replace(part, required=False)
 
 
 def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
-    """Raises InputError where a split lacks a column that the training data has; test rows may be without labels."""
+    """Raises InputError if a split lacks a column of the training data; test rows may lack labels."""
     there = rows.table.column_names
     for column in used_columns(task):
         name = columns.get(column.name)
@@ -240,7 +240,7 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
 
 
 def drop_unusable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:
-    """The rows that can be used; the others are listed in `skipped`. Raises InputError where none is left."""
+    """The usable rows; the others are listed in `skipped`. Raises InputError if none is left."""
     use = use if _is_labelled(task, rows, columns) else "predicting"
     unusable = task.unusable(rows, columns, use)
     kept = rows.without(unusable, f"{rows.fingerprint}-{use}")
@@ -265,12 +265,12 @@ def _is_labelled(task: Task, rows: Rows, columns: Columns) -> bool:
 
 
 def model_labels(folder: Path | None) -> tuple[str, ...]:
-    """The labels that a checkpoint names, in id order; none where they are the nameless LABEL_0, LABEL_1 …"""
+    """The labels in a checkpoint, in id order; none if they are the default LABEL_0, LABEL_1 …"""
     return tuple(inspection.labels(inspection.read_config(folder))) if folder else ()
 
 
 def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
-    """Facts with `max_length`: what the task's settings say, else the model's limit, at most 100,000."""
+    """Facts with `max_length`: from the task's settings, else the model's limit, at most 100,000."""
     own = getattr(task.settings, "max_length", None)
     config = inspection.read_config(folder) if folder else {}
     return {**facts, "max_length": own or longest_sequence(config) or 100_000}

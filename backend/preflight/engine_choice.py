@@ -19,7 +19,7 @@ _FIELD, _PYTORCH = "hardware.engine", "torch"
 
 
 def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = None, *, trains: bool = True) -> None:
-    """Raises InputError where the engine is not installed, or does not know the optimizer, the model in `folder` or its head."""
+    """Raises InputError if the engine is not installed, or does not support the optimizer, model or head."""
     name = spec.hardware.engine
     engine = registry.find("engine", name, _FIELD)
     entry = engine_entry(name, engine)
@@ -44,11 +44,11 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
 
 
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
-    """The `hardware` section with which a run is asked that was trained with this one, here or elsewhere.
+    """The `hardware` section for inference with a run trained under this one, here or elsewhere.
 
-    A model is the same in every engine: `engine` is the wish for another one, and where the run's own is not installed
-    it is one that is. What the removed torchax bridge trained is asked with PyTorch. Several devices, or hosts, were for
-    training; one is enough to ask.
+    A model is the same in every engine: `engine` asks for another one, and if the run's own is not installed, another
+    is used. Models trained by the removed torchax bridge use PyTorch. Several devices, or hosts, were for
+    training; one is enough for inference.
     """
     engines = registry.all_of("engine")
     own = hardware.get("engine", _PYTORCH)
@@ -65,7 +65,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
 
 
 def position(spec: RunSpec) -> Position:
-    """Which of the hosts of a spec this one is. Raises InputError where nothing says so."""
+    """Which of the spec's hosts this one is. Raises InputError if that cannot be determined."""
     settings = engine_settings(spec)
     if getattr(settings, "hosts", 1) == 1:
         return Position()

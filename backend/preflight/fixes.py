@@ -1,4 +1,4 @@
-"""Finds settings that would make a run fit into memory, each with the memory that the planner estimates."""
+"""Finds settings that would make a run fit in memory, each with the planner's estimate."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LORA = {"type": "lora"}
 
 @dataclass(frozen=True)
 class MemoryFacts:
-    """What was found out about a training before any of its settings is tried differently."""
+    """What is known about a training run before alternative settings are tried."""
 
     folder: Path
     head: Head
@@ -34,7 +34,7 @@ class MemoryFacts:
 
 
 def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
-    """Settings with which `spec` needs less memory, the gentlest first; all of them at once where none alone is enough."""
+    """Settings with which `spec` needs less memory, least intrusive first; all combined if none alone is enough."""
     now = _memory_needed(spec, measured)
     found = [
         remedy
@@ -77,7 +77,7 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
 
 
 def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The longest half, quarter … of the limit that fits, else the shortest."""
+    """The largest fitting half, quarter … of the length limit, else the smallest."""
     if "max_length" not in spec.task:
         return
     longest = int(measured.lengths.max())
@@ -111,7 +111,7 @@ def _combine(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> Me
 def _try_changes(
     spec: RunSpec, measured: MemoryFacts, title: str, changes: Mapping[str, Any], note: str
 ) -> MemoryFix | None:
-    """What a run with these changes needs; None where they do not go with the model, the engine or the device."""
+    """The memory of a run with these changes; None if they do not fit the model, the engine or the device."""
     try:
         changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
         model_options.check_model_options(changed, measured.folder)

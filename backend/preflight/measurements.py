@@ -1,4 +1,4 @@
-"""The speeds that were measured here, by trials and by runs, and by what a training finds the ones that are its own."""
+"""The speeds measured here, by trials and by runs, and how a training run finds its own."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _NAMES = ("_name_or_path", "id2label", "label2id", "transformers_version", "torc
 
 
 def remember(key: str, measurement: Measurement) -> None:
-    """Keep a measurement as the newest of its key and lengths. Where it cannot be written there is just no estimate."""
+    """Save a measurement as the newest for its key and lengths. If that fails, there is simply no estimate."""
     known = _read()
     others = [one for one in known.get(key, []) if not _fits(one, measurement.mean_length, measurement.longest)]
     known.pop(key, None)
@@ -49,7 +49,7 @@ def remember(key: str, measurement: Measurement) -> None:
 
 
 def recall(key: str, mean_length: float, longest: int) -> Measurement | None:
-    """The newest measurement of this key with such lengths, scaled to them; None where there is none."""
+    """The newest measurement for this key with similar lengths, scaled to them; None if there is none."""
     found = [one for one in _read().get(key, []) if _fits(one, mean_length, longest)]
     if not found:
         return None
@@ -64,7 +64,7 @@ def recall(key: str, mean_length: float, longest: int) -> Measurement | None:
 
 
 def key_of(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
-    """What decides how long a step takes, its lengths apart; the beginning is the `throughput_key`, for people."""
+    """What determines a step's duration, except its lengths; it starts with the `throughput_key`, for people."""
     values = {name: part for name, part in spec.model_dump(mode="json").items() if name not in _LEFT_OUT}
     for section, names in SCALES.items():
         values[section] = {name: value for name, value in values[section].items() if name not in names}
@@ -78,7 +78,7 @@ def _fits(one: Measurement, mean_length: float, longest: int) -> bool:
 
 
 def _to_json(config: dict[str, Any]) -> Any:
-    """Without numbers that JSON does not know, which some configurations hold."""
+    """JSON text without non-finite numbers, which some configurations contain."""
     return json.loads(json.dumps(config), parse_constant=str)
 
 
@@ -94,9 +94,9 @@ def _read() -> dict[str, list[Measurement]]:
 
 
 def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
-    """Tokens per second of the newest training with this shape of model on this device, or None.
+    """Tokens per second of the newest training run with this model shape on this device, or None.
 
-    Without one of the same batch size it is one of the nearest, which computes nearly as fast.
+    Without one of the same batch size, the nearest is used, which is almost as fast.
     """
     shape, _, size = throughput_key(spec, folder, device, precision).rpartition(" ")
     alike = [
@@ -109,7 +109,7 @@ def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str
 
 
 def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
-    """Engine, device, precision, the model's shape and the rows of a step."""
+    """Engine, device, precision, the model's shape and the rows per step."""
     config = read_config(folder, spec)
     shape = ModelShape(config)
     size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"
@@ -117,7 +117,7 @@ def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> 
 
 
 def peak_mb() -> float:
-    """Most resident memory, in megabytes (10^6 bytes)."""
+    """Peak resident memory, in megabytes (10^6 bytes)."""
     used = psutil.Process().memory_info()
     try:
         import resource  # there is none on Windows, which tells it otherwise

@@ -14,7 +14,7 @@ from backend.preflight.datasets import Splits
 
 @dataclass(frozen=True)
 class UsualRange:
-    """What an optimizer usually gets; beyond `least` and `most` a run is likely to learn nothing."""
+    """An optimizer's usual learning rates; outside of `least` and `most` a run is unlikely to learn."""
 
     least: float
     most: float
@@ -33,7 +33,7 @@ COUNTS = "cut_"
 
 
 def rate_note(spec: RunSpec) -> list[str]:
-    """The sentence, where there is something to say; optimizers that others add, and Adafactor's own scales, are not judged."""
+    """A warning about the learning rate, if any; plugin optimizers and Adafactor's relative rates are not judged."""
     rate, usual = spec.training.learning_rate, _usual_range(spec.training, adapted=spec.adapter is not None)
     if usual is None or usual.least <= rate <= usual.most:
         return []
@@ -60,7 +60,7 @@ def _usual_range(training: TrainingSection, *, adapted: bool) -> UsualRange | No
 
 
 def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
-    """One sentence for each part that was cut anywhere; `rows` says which rows these are, such as `training rows`."""
+    """One sentence for each input that was truncated anywhere; `rows` names the rows, such as `training rows`."""
     names = [name for name in batches[0].schema.names if name.startswith(COUNTS)] if batches else []
     notes = []
     for name in names:
@@ -82,7 +82,7 @@ def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
 
 
 def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_size: int) -> list[str]:
-    """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
+    """Notes about the data and its batches; a pass on all devices has `micro` rows per group."""
     rows, together = len(splits.rows["train"]), micro * split.replicas
     notes = [
         *splits.notes,
@@ -119,7 +119,7 @@ def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_si
 
 
 def _filler_note(split: Split, batch_size: int) -> list[str]:
-    """What a batch that the devices cannot share evenly costs, and the nearest that they can."""
+    """The cost of a batch that the devices cannot share evenly, and the nearest even size."""
     left = batch_size % split.replicas
     if not left:
         return []
@@ -137,7 +137,7 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
 
 
 def download_note(model: ModelLocation) -> list[str]:
-    """What the run will fetch first, as a sentence."""
+    """What the run will download first, as a sentence."""
     if model.remote is None:
         return []
     return [message("The run first downloads the model's weights: {size:,.0f} MB", size=model.remote.size / 1000000.0)]

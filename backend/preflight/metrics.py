@@ -1,4 +1,4 @@
-"""Knows the metrics of a run: its task's and those that installed packages add, and whether greater values are better."""
+"""The metrics of a run: its task's and those of installed packages, and whether greater values are better."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ _FIELD = "evaluation.metrics"
 
 @dataclass(frozen=True)
 class MetricDirections:
-    """Each metric of a run, and whether a greater value of it and of its variants is better; None where nobody says."""
+    """Each metric of a run, and whether a greater value of it and its variants is better; None if unknown."""
 
     known: Mapping[str, bool | None]
 
     @classmethod
     def of(cls, spec: RunSpec) -> "MetricDirections":
-        """Those of the run's task and of the metrics that its spec adds."""
+        """The directions for the run's task and the metrics that its spec adds."""
         kind = registry.find("task", spec.task["type"], "task.type")
         return cls(_directions(spec, kind(validate(kind.Settings, spec.task, "task"))))
 
     def greater_is_better(self, name: str) -> bool | None:
-        """Of a metric or a variant such as `dev/f1_macro`."""
+        """The direction of a metric or a variant such as `dev/f1_macro`."""
         base = base_metric(name, self.known)
         return None if base is None else self.known[base]
 
 
 def check(spec: RunSpec, task: Task) -> None:
-    """Raises InputError for a metric that nobody brings, that does not measure the task, or that cannot decide what is best."""
+    """Raises InputError for a metric that is unknown, does not apply to the task, or cannot decide what is best."""
     for name in spec.evaluation.metrics:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
@@ -89,7 +89,7 @@ def _directions(spec: RunSpec, task: Task) -> dict[str, bool | None]:
 
 
 def compute_metrics(spec: RunSpec, table: pa.Table) -> dict[str, float]:
-    """What the chosen metrics say of a table of predictions: each under its own name, variants with a suffix."""
+    """The chosen metrics of a table of predictions: each under its own name, variants with a suffix."""
     found: dict[str, float] = {}
     for name in spec.evaluation.metrics:
         scores: dict[str, Any] = registry.find("metric", name, _FIELD).score(table)

@@ -1,4 +1,4 @@
-"""Checks a spec's open settings by their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
+"""Checks a spec's open settings with their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -53,7 +53,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
 
 
 def check_model_options(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError where the model in `folder` does not take the spec's options for it."""
+    """Raises InputError if the model in `folder` does not accept the spec's options for it."""
     _check_config(spec, folder)
     if spec.model.tokenizer_options:
         name = spec.model.tokenizer or str(folder)
@@ -108,7 +108,7 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
 
 
 def _is_alike(value: Any, stored: Any) -> bool:
-    """Whether a value has the type of the stored one; where that is empty anything may come."""
+    """Whether a value has the stored one's type; an empty stored value accepts anything."""
     if stored is None or value is None:
         return True
     if isinstance(stored, bool) or isinstance(value, bool):
@@ -119,7 +119,7 @@ def _is_alike(value: Any, stored: Any) -> bool:
 
 
 def _check_frozen(spec: RunSpec, names: list[str]) -> None:
-    """A pattern that no name of the file meets, with or without what a head puts before it, nor a head's usual name."""
+    """Raises InputError for a pattern that matches no name in the file, nor a usual head name."""
     for pattern in spec.model.frozen:
         if isinstance(pattern, int) or pattern in ("embeddings", "encoder"):
             continue

@@ -1,4 +1,4 @@
-"""Resolves a spec's text to checked settings and absolute paths."""
+"""Resolves a spec's text to validated settings and absolute paths."""
 
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
 def read_run(
     folder: RunFolder, changes: list[str] | None = None, *, kept: Path | None = None, to_write: bool = False
 ) -> RunSpec:
-    """The spec of a run folder that may be a stranger's: its files are checked first, then every setting. Raises InputError.
+    """The spec of a run folder, possibly untrusted: checks its files, then every setting. Raises InputError.
 
-    `kept` is another spec in the folder, of an earlier attempt. `to_write` is for whoever starts an attempt in it.
+    `kept` is another spec in the folder, of an earlier attempt. `to_write` is set when an attempt will start in it.
     """
     folder.check(to_write=to_write)
     values = spec_file.apply_changes(spec_file.read_run(kept or folder.spec), changes or [])
@@ -36,7 +36,7 @@ def read_run(
 
 
 def resolve(values: dict[str, Any], base: Path) -> RunSpec:
-    """The spec of plain values: the open sections checked by their owners, relative paths taken from `base`."""
+    """The spec from plain values: open sections validated by their owners, relative paths resolved from `base`."""
     _check_texts(values)
     spec = run_spec(values)
     task = registry.find("task", spec.task["type"], "task.type")
@@ -64,7 +64,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
 
 
 def _check_texts(value: Any, key: str = "") -> None:
-    """Refuses text that no file can hold; a spec file was read without it, but values may come from the window or a library."""
+    """Reject text that no file can hold; spec files cannot contain it, but values from the window or a library may."""
     if isinstance(value, str):
         try:
             join_surrogates(value)
@@ -108,7 +108,7 @@ def _data_paths(spec: RunSpec, extra: dict[str, Any], source: type[Source], base
 
 
 def absolute(value: Any, base: Path) -> Any:
-    """A path, or a list of paths, taken from `base`; anything else as it is."""
+    """A path, or a list of paths, resolved from `base`; anything else unchanged."""
     if isinstance(value, list):
         return [absolute(one, base) for one in value]
     return str(base / user_path(value)) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Tokenises some training rows to know the lengths of all; the cache keeps them, as opening a tokenizer takes seconds."""
+"""Tokenises some training rows to estimate all lengths; cached, because opening a tokenizer takes seconds."""
 
 import json
 import time
@@ -33,7 +33,7 @@ _LIBRARIES = ("burnish", "transformers", "tokenizers", "sentencepiece")
 
 @dataclass(frozen=True)
 class SampleLengths:
-    """What the sample tells."""
+    """The result of the sample."""
 
     lengths: np.ndarray
     """(features,), tokens of each."""
@@ -47,12 +47,12 @@ class SampleLengths:
     """Split → the name under which the cache has its features once they are made."""
 
     def made(self) -> frozenset[str]:
-        """The splits whose features lie in the cache now."""
+        """The splits whose features are in the cache now."""
         return frozenset(split for split, name in self.features.items() if are_made(name, cache_folder() / "features"))
 
 
 def measure(spec: RunSpec, splits: Splits, model: ModelLocation, report: Report) -> SampleLengths:
-    """From the cache where the same rows were tokenised by the same files before. Raises InputError."""
+    """Measure, or read from the cache if the same rows were tokenised by the same files before. Raises InputError."""
     files = files_fingerprint(spec.model.tokenizer or str(model.folder))
     if not files:
         return _tokenise(open_session(spec, splits, model, engine=None), splits)
@@ -68,7 +68,7 @@ def measure(spec: RunSpec, splits: Splits, model: ModelLocation, report: Report)
 
 
 def sample_rows(rows: Rows) -> Rows:
-    """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
+    """The sampled rows, spread over the data: the first ones may be the shortest."""
     if len(rows) <= SAMPLE_ROWS:
         return rows
     return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")

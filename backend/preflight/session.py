@@ -1,4 +1,4 @@
-"""A task, a tokenizer and a model in place, and what can be done with them: features, batches, predictions."""
+"""A task, a tokenizer and a model, and what can be done with them: features, batches, predictions."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ Tick = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class ScoredEvaluation:
-    """One evaluation: predictions for every row, metrics where labels are known, and how long it took."""
+    """One evaluation: predictions for every row, metrics if labels are known, and how long it took."""
 
     predictions: Predictions
     metrics: dict[str, float]
@@ -55,7 +55,7 @@ class ScoredEvaluation:
 
 
 def _decides_features(task: Task) -> dict[str, Any]:
-    """The task's settings without those that only change how answers are drawn from outputs."""
+    """The task's settings that affect features, without those for decoding outputs."""
     fields = type(task.settings).model_fields
     extras = {name: field.json_schema_extra for name, field in fields.items()}
     decoding = {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("decoding")}
@@ -77,9 +77,9 @@ class FeatureSession:
     """Asked while answers are computed, which then raise GenerationStopped."""
 
     def features(self, rows: Rows, report: Report = ignore_progress, *, to_train: bool = False) -> Features:
-        """The rows' features, from the cache where they were made before.
+        """The rows' features, cached if possible.
 
-        What a task draws is drawn anew in every epoch of training, and here once for everything else.
+        What a task draws is drawn again in every epoch of training, and here once for everything else.
         """
         return features(
             lambda: self._make_features(rows, to_train=to_train),
@@ -90,11 +90,11 @@ class FeatureSession:
         )
 
     def features_name(self, rows: Rows, *, to_train: bool = False) -> str:
-        """Under which the cache has the rows' features once they are made."""
+        """The cache name of the rows' features."""
         return name_of(self._key(rows, to_train=to_train))
 
     def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
-        """The same as `features` of a few rows; nothing is kept on the disk."""
+        """The same as `features` for a few rows; nothing is stored on disk."""
         return load_into_memory(self._make_features(rows, to_train=to_train))
 
     def _make_features(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
@@ -109,7 +109,7 @@ class FeatureSession:
         }
 
     def identity(self, rows: Rows) -> dict[str, Any]:
-        """What decides the features of these rows, drawing and packing apart."""
+        """What determines the features of these rows, apart from drawing and packing."""
         return {
             "rows": rows.fingerprint,
             "task": _decides_features(self.task),
@@ -123,7 +123,7 @@ class FeatureSession:
         return fingerprint(self.tokenizer)
 
     def typed_features(self, rows: Rows) -> Features:
-        """Features of rows that a person typed; nothing is kept on the disk."""
+        """Features of rows that the user typed; nothing is stored on disk."""
         return self.sampled_features(rows)
 
     def _encode(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
@@ -156,12 +156,12 @@ class FeatureSession:
         return batches.micro_batches(source, indices, size, **padding)
 
     def batch(self, source: Features, indices: np.ndarray) -> Batch:
-        """One batch as evaluations have them: nothing is drawn."""
+        """One batch for evaluation: nothing is drawn."""
         return batches.collate(source, indices, **self._padding)
 
     @cached_property
     def length_multiple(self) -> int:
-        """What the lengths of batches are rounded up to (`backend.data.batches.Padding`)."""
+        """The multiple to which batch lengths are rounded up (`backend.data.batches.Padding`)."""
         if self.engine.constant_rows:  # it compiles per length
             return batches.FEW
         return 8 if self.engine.device_memory_mb() is not None else 1  # a processor would only compute the padding
@@ -178,7 +178,7 @@ class FeatureSession:
     def score(
         self, rows: Rows, source: Features, batch_size: int, tick: Tick = lambda done, total: None
     ) -> ScoredEvaluation:  # fmt: skip
-        """Predict every row and measure the labelled ones; `tick(done, total)` counts features."""
+        """Predict every row and score the labelled ones; `tick(done, total)` counts features."""
         started = time.perf_counter()
         outputs = self._outputs(source, batch_size, tick)
         predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
@@ -220,12 +220,12 @@ class FeatureSession:
         return {"generated": [written[number] for number in range(len(source))]}
 
     def _compute_metrics(self, predictions: Predictions) -> dict[str, float]:
-        """The task's metrics and, where anything can be measured, those of installed packages."""
+        """The task's metrics and, if there are any, those of installed packages."""
         found = self.task.score(predictions, self.facts)
         return {**found, **compute_metrics(self.spec, predictions.table)} if found else found
 
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
-        """Of several files also each file's own, as `file/metric` or as the source names them."""
+        """The metrics; for several files also each file's own, as `file/metric` or as the source names them."""
         if len(rows.files) == 1 or len(rows.files) > MAX_FILES_APART:
             return self._compute_metrics(predictions)
         names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
@@ -256,7 +256,7 @@ def open_session(spec: RunSpec, splits: Splits, model: ModelLocation, engine: ob
 
 
 def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
-    """Which tokens the run's `tokenizer` has beyond the one of the model in `folder`, and how their rows begin."""
+    """The tokens that `tokenizer` has beyond that of the model in `folder`, and their initial rows."""
     if spec.model.initialise == "from_config":
         return NewTokens()  # every row is new
     own = _load_trained_tokenizer(spec, folder) if _adds_tokens(spec) else None
@@ -274,7 +274,7 @@ def _adds_tokens(spec: RunSpec) -> bool:
 
 
 def _load_trained_tokenizer(spec: RunSpec, folder: Path) -> Any:
-    """The tokenizer that the model was trained with; None where its folder has none that opens."""
+    """The tokenizer that the model was trained with; None if its folder has none that opens."""
     given = spec.model.tokenizer_options if spec.model.tokenizer is None else {}
     options = {name: value for name, value in given.items() if name not in (ADDED, ADDED_SPECIAL)}
     try:

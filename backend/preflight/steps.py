@@ -1,4 +1,4 @@
-"""The steps of a training as pure functions of its settings: how many there are, and which rows make each batch."""
+"""The steps of a training run as pure functions of its settings: how many, and which rows are in each batch."""
 
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.data.features import Features
@@ -13,7 +13,7 @@ def steps_per_epoch(training: TrainingSection, rows: int) -> int:
 
 
 def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
-    """Optimizer steps of the whole training, at least one: by `max_steps`, else `max_records`, else `epochs`."""
+    """Optimizer steps of the whole training run, at least one: by `max_steps`, else `max_records`, else `epochs`."""
     if training.max_steps is not None:
         return training.max_steps
     if training.max_records is not None:
@@ -22,7 +22,7 @@ def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
 
 
 def training_order(spec: RunSpec, train: Features) -> DataOrder:
-    """Which features make the batch of every step of the training that `spec` describes."""
+    """Which features are in each step's batch when `spec` is trained."""
     training = spec.training
     return DataOrder(
         train.lengths,
@@ -35,5 +35,5 @@ def training_order(spec: RunSpec, train: Features) -> DataOrder:
 
 
 def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
-    """Rows of a batch of an evaluation: without gradients there is room for more than in training."""
+    """Rows per evaluation batch: without gradients there is room for more than in training."""
     return wanted or max(64, micro_batch_size) * replicas

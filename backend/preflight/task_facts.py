@@ -1,4 +1,4 @@
-"""Fits a task to its training rows once for each run: what it learnt is kept in the run folder with what it was learnt from."""
+"""Fits a task to its training rows once per run: the result is stored in the run folder with the key of its inputs."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ MAX_BYTES = 100 * MB
 
 @dataclass(frozen=True)
 class FittedFacts:
-    """What `Task.fit` gave, and the key of what decides it."""
+    """The result of `Task.fit`, and the key of its inputs."""
 
     key: str
     facts: Facts
@@ -31,7 +31,7 @@ class FittedFacts:
 def fit(
     task: Task, spec: RunSpec, train: Rows, columns: Columns, labels: tuple[str, ...], kept: FittedFacts | None
 ) -> FittedFacts:
-    """The facts of the task, or the `kept` ones where they were fitted to the same. Raises InputError, as `Task.fit` does."""
+    """The facts of the task, or `kept` ones for the same inputs. Raises InputError, as `Task.fit` does."""
     key = fingerprint(
         "facts", VERSION, spec.model_dump(mode="json", include={"task"}), train.fingerprint, dict(columns), labels
     )
@@ -41,14 +41,14 @@ def fit(
 
 
 def keep(folder: RunFolder, fitted: FittedFacts) -> None:
-    """Write them into the run folder. Facts that JSON would change are left to be fitted again. Raises OSError."""
+    """Write them to the run folder, unless JSON would change them: then they are fitted again. Raises OSError."""
     with suppress(TypeError, ValueError):  # a task of somebody else's package need not give plain values
         if json.loads(json.dumps(fitted.facts)) == fitted.facts:
             write_json(folder.facts, {"key": fitted.key, "facts": fitted.facts})
 
 
 def read_kept(folder: RunFolder) -> FittedFacts | None:
-    """What the run folder, which may be a stranger's, holds of them; None where nothing there can be used."""
+    """The facts stored in the run folder, which may be untrusted; None if they are unusable."""
     try:
         values = parse_json(read_unlinked(folder.facts, MAX_BYTES))
     except (OSError, ValueError):
@@ -58,7 +58,7 @@ def read_kept(folder: RunFolder) -> FittedFacts | None:
 
 
 def _suit(task: Task, facts: Mapping[str, Any]) -> bool:
-    """Whether the task can make its head of them: only the key says where they come from, and it can be forged."""
+    """Whether the task can build its head from them: the key alone can be forged."""
     labels, notes = facts.get("labels", []), facts.get("notes", [])
     if not all(isinstance(one, str) for part in (labels, notes) if isinstance(part, list) for one in part):
         return False

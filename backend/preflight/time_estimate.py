@@ -1,4 +1,4 @@
-"""Estimates how long the parts of a run will take, and how far each estimate may be off."""
+"""Estimates how long the parts of a run will take, and the uncertainty of each estimate."""
 
 import math
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Amounts:
 
     @property
     def evaluations(self) -> int:
-        """How often the validation data is measured during training."""
+        """How often the validation data is evaluated during training."""
         if "validation" not in self.rows:
             return 0
         return (
@@ -51,18 +51,18 @@ class Amounts:
 
     @property
     def evaluated(self) -> int:
-        """Rows of each evaluation."""
+        """Rows per evaluation."""
         there, most = self.rows.get("validation", 0), self.spec.evaluation.max_rows
         return (there if most is None else min(there, most)) + min(self.rows["train"], self.spec.evaluation.train_rows)
 
     @property
     def predicted(self) -> int:
-        """Rows that are predicted at the end."""
+        """Rows predicted at the end."""
         return self.rows.get("validation", 0) + self.rows.get("test", 0)
 
     @property
     def checkpoints(self) -> tuple[int, int]:
-        """How many are written at least, and at most: with a metric to go by, each evaluation may be the best one."""
+        """The least and most checkpoints to be written: with a best metric, each evaluation may be the best one."""
         kept = _every(self.spec.training.checkpoint_every, self)
         least = _count_due(kept, steps=self.total_steps)
         if self.spec.evaluation.best_metric is None or not self.evaluations:
@@ -71,14 +71,14 @@ class Amounts:
 
 
 def _every(often: str | int, amounts: Amounts) -> int:
-    """After how many steps something is done, as the loop does it; 0 for never."""
+    """The interval in steps, as the loop uses it; 0 for never."""
     if often == "never":
         return 0
     return amounts.steps_per_epoch if often == "epoch" else int(often)
 
 
 def _count_due(every: int, other: int = 0, *, steps: int) -> int:
-    """After how many of the steps one or the other is due; both are after the last. Counted, as there may be billions."""
+    """After how many steps either is due; both are after the last. Computed, because there may be billions."""
     if not (every and other):
         return -(-steps // (every or other)) if every or other else 0
     together = math.lcm(every, other)
@@ -87,7 +87,7 @@ def _count_due(every: int, other: int = 0, *, steps: int) -> int:
 
 
 def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
-    """Every part of a run, by what was measured of this very training."""
+    """Every part of a run, based on a measurement of this very training run."""
     steadiness = max(STEADY, measured.step_spread)
     training = amounts.total_steps * measured.step_seconds
     parts = [
@@ -119,7 +119,7 @@ def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
 
 
 def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[TimePart]:
-    """What the speed of a comparable run tells, where there is one; its parts are a guess."""
+    """Training time based on a comparable run's speed, if there is one; its parts are a guess."""
 
     def part(name: str, tokens: float, words: str, cost: float = 1.0) -> TimePart:
         if not tokens_per_second:
@@ -144,7 +144,7 @@ def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[Ti
 
 
 def sum_parts(parts: list[TimePart]) -> tuple[float | None, float | None, float | None]:
-    """Seconds of all parts, at least and at most; None where training is not known."""
+    """Total seconds, at least and at most; None if training is unknown."""
     if any(part.seconds is None for part in parts):
         return None, None, None
     return (
@@ -195,13 +195,13 @@ def _evaluation_part(name: str, seconds: float, measured: Measurement) -> TimePa
 
 
 def _add_once(part: TimePart, seconds: float) -> TimePart:
-    """The part with seconds that come once, however much there is to do."""
+    """The part with one-time seconds added, independent of the amount of work."""
     whole, least, most = (one or 0.0 for one in (part.seconds, part.least, part.most))
     return msgspec.structs.replace(part, seconds=whole + seconds, least=least + seconds, most=most + seconds)
 
 
 def _with_rows(part: TimePart, rows: int, times: int = 1) -> TimePart:
-    """The part with the rows that it goes over, each so many times."""
+    """The part with the rows that it processes, each several times if needed."""
     words = (
         message("{rows:,} rows", rows=rows)
         if times == 1 and part.name != "Evaluations"
@@ -225,14 +225,14 @@ def _saving_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
 
 
 def _widen_for_load(part: TimePart, measured: Measurement) -> TimePart:
-    """What others took of the processor while it was measured, a run may have."""
+    """Widen the range for CPU load from other processes during the measurement."""
     if measured.others < BUSY or part.least is None:
         return part
     return msgspec.structs.replace(part, least=part.least * (1 - measured.others))
 
 
 def _allow_early_stop(amounts: Amounts, parts: list[TimePart]) -> list[TimePart]:
-    """With early stopping training may end after so many evaluations as must be worse, and the first."""
+    """With early stopping, training may end after the first evaluation and as many worse ones as configured."""
     patience = amounts.spec.training.early_stopping
     if patience is None or not amounts.evaluations:
         return parts

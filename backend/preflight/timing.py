@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Timing:
-    """Rates count neither `startup_seconds`, everything before the first batch, nor `compile_seconds`."""
+    """Rates include neither `startup_seconds`, everything before the first batch, nor `compile_seconds`."""
 
     seconds: float
     rows_per_second: float
@@ -19,13 +19,13 @@ class Timing:
 
 
 class CompileTimer:
-    """A `backend.engines.engine.Compiling` that counts its seconds, and the programs."""
+    """A `backend.engines.engine.Compiling` that counts seconds and programs."""
 
     def __init__(self) -> None:
         self.seconds, self.programs = 0.0, 0
 
     def __call__(self, build: Callable[[], Any]) -> Any:
-        """The program that `build` gives."""
+        """Build the program and count its time."""
         started = time.perf_counter()
         try:
             return build()
@@ -35,6 +35,6 @@ class CompileTimer:
 
 
 def build_timing(rows: int, tokens: int, seconds: float, compiling: float, startup: float) -> Timing:
-    """`seconds` are those of all rows with `compiling` among them."""
+    """`seconds` are those of all rows, including `compiling`."""
     computing = max(seconds - compiling, 1e-9)
     return Timing(computing, rows / computing, tokens / computing, startup, compiling)

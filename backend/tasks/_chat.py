@@ -1,4 +1,4 @@
-"""Turns prompts and conversations into tokens: messages from rows, the chat template, and what is cut to fit a length."""
+"""Turns prompts and conversations into tokens: messages from rows, the chat template, and truncation to a length."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "ass
 
 
 def instructions(rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
-    """Prompt (with its input below), and where they are known what the system says before and the response."""
+    """Prompt (followed by its input) and, if present, the system message before and the response after it."""
     cells = {
         role: texts(rows, columns[role], chunk)
         for role in ("system", "prompt", "input", "response")
@@ -41,7 +41,7 @@ def instructions(rows: Rows, columns: Columns, chunk: range) -> list[list[Messag
 
 
 def instruction(cells: Mapping[str, str]) -> list[Message]:
-    """One prompt as messages, empty parts left out."""
+    """One prompt as messages, without empty parts."""
     question = "\n\n".join(part for part in (cells["prompt"], cells.get("input", "")) if part.strip())
     texts = {"system": cells.get("system", ""), "user": question, "assistant": cells.get("response", "")}
     return [{"role": role, "content": content} for role, content in texts.items() if content.strip()]
@@ -53,7 +53,7 @@ def chats(rows: Rows, columns: Columns, chunk: range) -> list[list[Message] | st
 
 
 def messages_of(cell: Any) -> list[Message] | str:
-    """The messages of a cell: a list, or JSON of one, of `{role, content}` or `{from, value}`; else what is wrong."""
+    """The messages of a cell: a list, or JSON of one, of `{role, content}` or `{from, value}`; else an error."""
     if isinstance(cell, str):
         try:
             cell = json.loads(cell) if cell.strip() else []
@@ -75,13 +75,13 @@ def _message(one: Any) -> Message | None:
 
 
 def is_answered(messages: Sequence[Message]) -> bool:
-    """Whether the last word is the assistant's."""
+    """Whether the last message is the assistant's."""
     return bool(messages) and messages[-1]["role"] == "assistant"
 
 
 @dataclass(frozen=True)
 class RenderedConversation:
-    """A conversation as text; `answers` are where the assistant speaks, first and past-the-end character."""
+    """A conversation as text; `answers` are the assistant's spans, first and past-the-end character."""
 
     text: str
     answers: list[tuple[int, int]]
@@ -96,7 +96,7 @@ class ConversationTokens:
 
 
 class ChatTemplate:
-    """Writes conversations out as the tokenizer's own template, the built-in one, or a person's does."""
+    """Formats conversations with the tokenizer's own template, the built-in one, or the user's."""
 
     def __init__(self, setting: str, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -109,9 +109,9 @@ class ChatTemplate:
         self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
     def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[RenderedConversation]:
-        """All of each; where the last word is not the assistant's, up to where its answer begins.
+        """Format each in full; if the last message is not the assistant's, up to where its answer starts.
 
-        Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
+        Raises InputError that names the row if the template rejects it, or renders a prefix differently from
         the whole.
         """
         requests = [
@@ -132,7 +132,7 @@ class ChatTemplate:
 
 
 def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
-    """The beginnings up to each answer, and up to its end where more follows."""
+    """The prefixes up to each answer, and up to its end if more follows."""
     found = []
     for number, one in enumerate(messages):
         if one["role"] == "assistant":
@@ -157,7 +157,7 @@ def _to_conversation(rendered: RenderedChat, request: RenderRequest, place: str)
 
 
 def check_template(template: str) -> str:
-    """The template. Raises ValueError where it is no Jinja."""
+    """The template. Raises ValueError if it is not valid Jinja."""
     from jinja2 import Environment, TemplateError  # the catalog reads this module without it
 
     try:
@@ -175,9 +175,9 @@ def check_template(template: str) -> str:
 def tokenize_conversations(
     conversations: list[list[Message]], places: list[str], template: ChatTemplate, tokenizer: Any, *, append_end: bool
 ) -> list[ConversationTokens]:
-    """The tokens of every conversation, written out by the template.
+    """The tokens of every conversation, formatted by the template.
 
-    The last answer ends with the end-of-text token if wanted, where the template puts none there.
+    If wanted, the last answer ends with the end-of-text token where the template adds none.
     """
     written = template.write(conversations, places)
     end = tokenizer.eos_token_id if append_end else None
@@ -198,7 +198,7 @@ def _append_end(tokens: ConversationTokens, end: int) -> ConversationTokens:
 
 
 def tokens_of(written: list[RenderedConversation], tokenizer: Any) -> list[ConversationTokens]:
-    """The tokens of every text, none of them across the border of an answer; special tokens are the template's."""
+    """The tokens of every text, none crossing an answer's boundary; special tokens are the template's."""
     given = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     if not tokenizer.is_fast:
         return [_tokenize_pieces(one, tokenizer) for one in written]
@@ -237,7 +237,7 @@ def _tokenize_pieces(one: RenderedConversation, tokenizer: Any) -> ConversationT
 
 @dataclass(frozen=True)
 class Fitted:
-    """What is left of a conversation: token ids, which of them are targets, and how many come before the answer."""
+    """A truncated conversation: token ids, which of them are targets, and how many come before the answer."""
 
     ids: np.ndarray
     labels: np.ndarray
@@ -249,10 +249,10 @@ LARGEST_SHARE = 0.75
 
 
 def fit_to_length(tokens: ConversationTokens, length: int, *, answered: bool, room: int | None, on_all: bool) -> Fitted:
-    """At most `length` tokens. `room` are kept free for an answer that is written; None for the one that is there.
+    """Truncate to at most `length` tokens. `room` is reserved for a generated answer; None for an answer that is given.
 
-    The prompt loses its beginning, but never more than an answer of three quarters of the length asks for; then the
-    answer loses its end. Of an earlier answer that lost its beginning nothing is learnt.
+    The prompt is cut at its start, but only until the answer has three quarters of the length; then the
+    answer is cut at its end. An earlier answer without its start is not trained on.
     """
     count = len(tokens.ids)
     last = int(np.flatnonzero(tokens.turn == tokens.turn.max())[0]) if answered and tokens.turn.any() else count
@@ -269,8 +269,8 @@ def fit_to_length(tokens: ConversationTokens, length: int, *, answered: bool, ro
 
 
 def least_length(counts: np.ndarray, prompts: np.ndarray, room: int) -> np.ndarray:
-    """The smallest length in which `fit_to_length` cuts nothing of `counts` tokens, of which `prompts` come before an answer
-    that is given `room`. (conversations,)
+    """The smallest length at which `fit_to_length` cuts nothing of `counts` tokens, `prompts` of them before an answer
+    with `room` reserved. (conversations,)
     """
     # A prompt may fill the length less the room, but always a quarter of the length, rounded up.
     with_room, by_share = prompts + room, np.maximum(4 * prompts.astype(np.int64) - 3, 1)
@@ -278,9 +278,9 @@ def least_length(counts: np.ndarray, prompts: np.ndarray, room: int) -> np.ndarr
 
 
 def question_ids(kind: str, cells: Mapping[str, Any], template: ChatTemplate, tokenizer: Any) -> list[int]:
-    """The tokens of one question; `cells` are a row's by their roles, and of a chat a plain text is the user's word.
+    """The tokens of one question; `cells` are a row's by role, and for a chat plain text is the user's message.
 
-    Raises InputError where the template refuses it.
+    Raises InputError if the template rejects it.
     """
     written = template.write([_messages(kind, cells)], ["the prompt"])
     return tokens_of(written, tokenizer)[0].ids.tolist()
@@ -294,7 +294,7 @@ def _messages(kind: str, cells: Mapping[str, Any]) -> list[Message]:
 
 
 def prompt_texts(features: pa.Table, tokenizer: Any) -> list[str]:
-    """What the model got before it answered, special tokens and all."""
+    """The model's input before each answer, including special tokens."""
     lengths = features["prompt_length"].to_pylist()
     ids = [one[:length] for one, length in zip(features["input_ids"].to_pylist(), lengths, strict=True)]
     return tokenizer.batch_decode(ids)

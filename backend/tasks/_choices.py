@@ -1,4 +1,4 @@
-"""The choices of a row: the columns that they come from, and how labels refer to the correct one."""
+"""A row's choices: the columns that they come from, and how labels refer to the correct one."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ MAX_COLUMNS = len(LETTERS)
 
 
 def _default_names(number: int) -> list[str]:
-    """Counted from 0 first; where that name is taken by the choice before, the data counts from 1."""
+    """Names counted from 0 first; if the previous choice has that name, the data counts from 1."""
     letter = LETTERS[number]
     from_0 = [f"{stem}{number}" for stem in ("choice_", "choice", "ending", "ending_", "answer", "option", "answer_")]
     from_1 = [f"{stem}{number + 1}" for stem in ("choice_", "choice", "ending", "sol", "answer", "option", "solution")]
@@ -40,7 +40,7 @@ CHOICE_COLUMNS = (
 
 
 class Written(StrEnum):
-    """How labels call the right choice."""
+    """How labels refer to the right choice."""
 
     FROM_0 = "from_0"
     FROM_1 = "from_1"
@@ -51,7 +51,7 @@ class Written(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What it means, for a person."""
+        """The meaning, for people."""
         return _SENTENCES[self]
 
 
@@ -67,8 +67,8 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of some rows: `texts` of each, what they all begin with, where the data names them `names`, and their
-    `labels`, which are empty texts where they are unknown.
+    """The choices of some rows: the `texts` of each, their common start, their `names` if the data has them, and their
+    `labels`, which are empty texts if unknown.
     """
 
     rows: Rows
@@ -78,7 +78,7 @@ class Choices:
     labels: list[str]
 
     def endings(self) -> list[list[str]]:
-        """What a model reads after the row's text, for each choice of each row."""
+        """The text that a model reads after the row's text, for each choice of each row."""
         if self.beginnings is None:
             return self.texts
         return [
@@ -87,7 +87,7 @@ class Choices:
         ]
 
     def numbers(self, written: Written) -> list[int | None]:
-        """The number, from 0, of the choice that each row's label calls; None where it calls none."""
+        """The index of the choice that each row's label refers to; None if it matches none."""
         return [self._number(row, label.strip(), written) for row, label in enumerate(self.labels)]
 
     def _number(self, row: int, label: str, written: Written) -> int | None:
@@ -105,12 +105,12 @@ class Choices:
         return number if 0 <= number < len(self.texts[row]) else None
 
     def first_unmatched(self, written: Written) -> int | None:
-        """The first row whose label is there and calls none of its choices."""
+        """The first row whose label matches none of its choices."""
         labelled = enumerate(zip(self.numbers(written), self.labels, strict=True))
         return next((row for row, (number, label) in labelled if number is None and label.strip()), None)
 
     def label_texts(self, numbers: list[int], written: Written) -> list[str]:
-        """What the labels call the choice with this number, of each row."""
+        """Each row's label for the choice with this number."""
         return [self._label_text(row, number, written) for row, number in enumerate(numbers)]
 
     def _label_text(self, row: int, number: int, written: Written) -> str:
@@ -124,12 +124,12 @@ class Choices:
 
 
 def read_in_parts(rows: Rows, columns: Columns) -> Iterator[Choices]:
-    """The choices of all rows, some at a time, for they may be more than the memory holds."""
+    """The choices of all rows, some at a time, because they may not fit in memory."""
     return (read_choices(rows, columns, chunk) for chunk in iterate_chunks(len(rows)))
 
 
 def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) -> int:
-    """How many choices every row has. Raises InputError naming the first row that has another number."""
+    """The number of choices per row. Raises InputError that names the first row with another number."""
     wanted = expected
     for part in read_in_parts(rows, columns):
         wanted = len(part.texts[0]) if wanted is None else wanted
@@ -169,7 +169,7 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
 
 
 def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> None:
-    """Raises InputError naming the first row whose label is there and calls none of its choices."""
+    """Raises InputError that names the first row whose label matches none of its choices."""
     for part in read_in_parts(rows, columns):
         row = part.first_unmatched(written)
         if row is not None:
@@ -186,7 +186,7 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
 
 
 def detect_label_style(rows: Rows, columns: Columns, count: int, first_choice: str) -> Written:
-    """How the labels call the `count` choices. Raises InputError where numbers may count from 0 or from 1."""
+    """How the labels refer to the `count` choices. Raises InputError if numbers may count from 0 or from 1."""
 
     def all_match(written: Written) -> bool:
         return all(part.first_unmatched(written) is None for part in read_in_parts(rows, columns))
@@ -223,7 +223,7 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
 
 
 def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
-    """The choices of a run of rows. Raises InputError where no column holds any, or a cell holds no list."""
+    """The choices of consecutive rows. Raises InputError if no column holds any, or a cell does not hold a list."""
     part = _slice_rows(rows, chunk)
     beginnings = strings(part.table[columns["text_pair"]]).to_pylist() if "text_pair" in columns else None
     values = label_values(part, columns)
@@ -244,7 +244,7 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
 
 
 def _strip_empty(cells: tuple[str, ...]) -> list[str]:
-    """The choices without empty cells behind the last one; an empty one between others keeps its number."""
+    """The choices without trailing empty cells; an empty one between others keeps its number."""
     last = max((number for number, text in enumerate(cells) if text.strip()), default=-1)
     return list(cells[: last + 1])
 
@@ -256,7 +256,7 @@ def _slice_rows(rows: Rows, chunk: range) -> Rows:
 
 
 def _read_lists(rows: Rows, column: str) -> tuple[list[list[str]], list[list[str]] | None]:
-    """The texts of each row's list, and where each cell brings them their names (ARC: `{"text": […], "label": […]}`)."""
+    """The texts of each row's list, and their names if the cells contain them (ARC: `{"text": […], "label": […]}`)."""
     cells = [_cell(value, rows, row, column) for row, value in enumerate(rows.table[column].to_pylist())]
     texts = [[_text(choice) for choice in cell["text"]] for cell in cells]
     if not cells or any("label" not in cell or len(cell["label"]) != len(cell["text"]) for cell in cells):
@@ -293,7 +293,7 @@ def _index_of(label: str, among: list[str]) -> int | None:
 
 
 def _parse_integer(label: str) -> int | None:
-    """A whole number, also one that a table wrote as 2.0."""
+    """An integer, also if a table wrote it as 2.0."""
     try:
         number = float(label)
     except ValueError:

@@ -14,14 +14,14 @@ from backend.data.rows import Rows
 
 
 def texts(rows: Rows, column: str, chunk: range | None = None) -> list[str]:
-    """The texts of a column; null is an empty one."""
+    """The texts of a column; null becomes an empty text."""
     chunk = range(len(rows)) if chunk is None else chunk
     found = rows.table[column].slice(chunk.start, len(chunk))
     return pc.fill_null(found.cast(pa.string()), "").to_pylist()
 
 
 def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
-    """The columns `loss`, `tokens`, `perplexity` of summed losses (rows,) over so many tokens; null where there is none."""
+    """The columns `loss`, `tokens`, `perplexity` from summed losses (rows,) over these tokens; null if none."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(tokens > 0, loss / tokens, np.nan)
         perplexity = np.exp(mean)
@@ -33,7 +33,7 @@ def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
 
 
 class WritingSettings(Section):
-    """How text is written: for evaluation, prediction and prompts; training does not depend on it."""
+    """How text is generated: for evaluation, prediction and prompts; training does not depend on it."""
 
     max_new_tokens: Annotated[int, Field(title="Max new tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 64
     """How many tokens are written at most."""
@@ -65,6 +65,6 @@ class WritingSettings(Section):
 
 
 def generation_settings(settings: WritingSettings, tokenizer: Any) -> GenerationSettings:
-    """What the engine is asked for; a text ends with the tokenizer's end token, where it has one."""
+    """The engine's generation settings; a text ends with the tokenizer's end token, if it has one."""
     wanted = {name: getattr(settings, name) for name in WritingSettings.model_fields}
     return GenerationSettings(**wanted, eos_token_id=tokenizer.eos_token_id)

@@ -1,6 +1,6 @@
 """Turns running text into features: rows joined and cut into blocks, or several examples packed into one feature.
 
-`spans_row` and `spans_length` of a feature say, run by run, which rows its tokens come from.
+`spans_row` and `spans_length` of a feature say, span by span, which rows its tokens come from.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,9 +29,9 @@ def flatten(lists: list[list[int]], kind: type[np.integer]) -> np.ndarray:
 
 
 def cut_into_blocks(chunks: Iterable[Tokens], length: int, shortest: int) -> Iterator[pa.RecordBatch]:
-    """All tokens as one text, cut every `length` tokens wherever chunks end.
+    """All tokens as one text, cut every `length` tokens, across chunks.
 
-    The last block is what is left, unless it has fewer than `shortest` tokens; nothing else is ever dropped.
+    The last block is the rest, unless it has fewer than `shortest` tokens; nothing else is ever dropped.
     """
     left: Tokens = {}
     for chunk in chunks:
@@ -47,7 +47,7 @@ def cut_into_blocks(chunks: Iterable[Tokens], length: int, shortest: int) -> Ite
 
 def _to_blocks(tokens: Tokens, length: int) -> pa.RecordBatch:
     owners = tokens["owner"].reshape(-1, length)
-    # A run begins where the row changes, and where a block begins.
+    # A span starts where the row changes, and where a block starts.
     begins = np.diff(owners, axis=1, prepend=-1) != 0
     starts = np.flatnonzero(begins)
     offsets = np.append(0, np.cumsum(begins.sum(axis=1)))
@@ -67,7 +67,7 @@ def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
 def features_of_rows(
     rows: list[int], lists: Mapping[str, Sequence[Sequence[int] | np.ndarray]], **more: pa.Array
 ) -> pa.RecordBatch:
-    """One feature for each of these rows, whose tokens are all its own; `more` are further columns."""
+    """One feature per row, which holds only that row's tokens; `more` are further columns."""
     arrays: dict[str, pa.Array] = {name: pa.array(values, pa.list_(pa.int32())) for name, values in lists.items()}
     spans = {
         "spans_row": _lists(np.array(rows, np.int32), np.arange(len(rows) + 1)),
@@ -89,7 +89,7 @@ def flat_values(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def list_starts(column: pa.ChunkedArray) -> np.ndarray:
-    """Where each list of a column begins among all values; empty lists begin nowhere."""
+    """The index in all values where each list of a column starts; empty lists are left out."""
     lengths = pc.list_value_length(column).to_numpy()
     return (np.cumsum(lengths) - lengths)[lengths > 0]
 
@@ -100,7 +100,7 @@ def row_of_tokens(features: pa.Table) -> np.ndarray:
 
 
 def group_by_row(values: np.ndarray, owner: np.ndarray, rows: int) -> list[np.ndarray]:
-    """The values of each row. Features keep the rows' order, so what belongs to a row stands together, across blocks too."""
+    """The values of each row. Features keep the rows' order, so a row's values are adjacent, across blocks too."""
     return np.split(values, np.cumsum(np.bincount(owner, minlength=rows))[:-1])
 
 
@@ -108,11 +108,11 @@ _LISTS = pa.list_(pa.int32())
 
 
 def pack(batches: Iterator[pa.RecordBatch], length: int) -> Iterator[pa.RecordBatch]:
-    """The features of each batch in as few of at most `length` tokens as first-fit in row order makes of them.
+    """Pack the features of each batch into as few features of at most `length` tokens as first-fit in row order gives.
 
     Packed examples do not see each other, and little of a batch is padding.
-    `segment` counts a feature's examples from 1, `position` restarts with each; the first token of an example is no
-    target, for what stands before it belongs to another. A packed feature bears the row of its first example.
+    `segment` counts a feature's examples from 1, `position` restarts with each; the first token of an example is not a
+    target, because another example precedes it. A packed feature has the row of its first example.
     """
     for batch in batches:
         if batch.num_rows:
@@ -138,7 +138,7 @@ def _pack_batch(batch: pa.RecordBatch, length: int) -> pa.RecordBatch:
 
 
 def first_fit(lengths: list[int], room: int) -> list[list[int]]:
-    """The numbers of the lengths in groups of at most `room` in all, each put into the first group that has space."""
+    """The indices of the lengths in groups of at most `room` in total, each put into the first group with space."""
     groups: list[list[int]] = []
     left = np.zeros(len(lengths), dtype=np.int64)
     for number, length in enumerate(lengths):

@@ -1,7 +1,7 @@
-"""Turns the outputs of question answering into answers: ranked spans, n-best lists, the table, SQuAD's files and scores.
+"""Turns question-answering outputs into answers: ranked spans, n-best lists, the table, SQuAD files and scores.
 
 The rules are those of transformers' question-answering examples (utils_qa, v4.27): the best starts and ends of every
-window, paired, merged by row, cut to `n_best`; the null score is the least over a row's windows.
+window, paired, merged by row, cut to `n_best`; the null score is the minimum over a row's windows.
 """
 
 import itertools
@@ -27,7 +27,7 @@ _PAIRS = 1 << 19
 
 @dataclass(frozen=True)
 class SpanCandidates:
-    """Candidate answers of all rows, those of a row together and best first. Arrays are (candidates,)."""
+    """Candidate answers of all rows, grouped by row, best first. Arrays are (candidates,)."""
 
     row: np.ndarray  # int64
     start: np.ndarray  # int64, first character in the context
@@ -37,14 +37,14 @@ class SpanCandidates:
     end_score: np.ndarray  # float32
 
     def row_slices(self, rows: int) -> list[slice]:
-        """Which candidates are a row's, for every row."""
+        """The slice of candidates of every row."""
         edges = np.searchsorted(self.row, np.arange(rows + 1))
         return [slice(int(first), int(last)) for first, last in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
 class NullScores:
-    """How good "no answer" is for every row, by the window that finds it least likely. Arrays are (rows,) float32."""
+    """The "no answer" score of every row, from the window that rates it lowest. Arrays are (rows,) float32."""
 
     score: np.ndarray
     start_score: np.ndarray
@@ -54,7 +54,7 @@ class NullScores:
 def plain_spans(
     outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int
 ) -> tuple[SpanCandidates, NullScores]:
-    """Ranked by the sum of start and end logit; answers have at most `longest` tokens."""
+    """Candidates ranked by the sum of start and end logit; answers have at most `longest` tokens."""
     owners = features["row"].to_numpy().astype(np.int64)
     found, nulls = [], []
     for part in _window_slices(features, n_best):
@@ -81,10 +81,10 @@ def plain_spans(
 def beam_spans(
     outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int
 ) -> tuple[SpanCandidates, NullScores]:
-    """Ranked by the sum of what the head says of a start and of an end for that start.
+    """Candidates ranked by the sum of the head's scores for a start and for an end given that start.
 
-    The head flattens its ends as (ends, starts): the pair of start i and its end j stands at j·S + i. (transformers'
-    example reads it as i·E + j, which pairs a start with the ends of another one.)
+    The head flattens its ends as (ends, starts): the pair of start i and its end j is at j·S + i. (transformers'
+    example reads it as i·E + j, which pairs a start with another start's ends.)
     """
     owners = features["row"].to_numpy().astype(np.int64)
     found = []
@@ -105,14 +105,14 @@ def beam_spans(
 
 
 def span_loss(outputs: Outputs, features: pa.Table, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Summed loss of a plain head's windows and their number for every row, where the answers are known."""
+    """Every row's summed loss over a plain head's windows, and their number, if the answers are known."""
     losses, owners = _window_loss(outputs, features), features["row"].to_numpy()
     known = ~np.isnan(losses)
     return np.bincount(owners[known], losses[known], rows), np.bincount(owners[known], minlength=rows)
 
 
 def _window_loss(outputs: Outputs, features: pa.Table) -> np.ndarray:
-    """(windows,) float64: mean cross-entropy of start and end over the window's tokens, NaN where they are unknown."""
+    """(windows,) float64: mean cross-entropy of start and end over the window's tokens, NaN if they are unknown."""
     losses = [np.zeros(0)]
     for part in _window_slices(features, 1):
         loss = np.zeros(len(outputs["start_logits"][part]))
@@ -139,7 +139,7 @@ def _rank_pairs(
     n_best: int,
     longest: int,
 ) -> SpanCandidates:
-    """The best pairs of every window that lie in its context, run forwards and are not too long."""
+    """The best pairs of every window that are inside its context, in order and not too long."""
     offsets = [_pad_column(features[name]) for name in ("offset_start", "offset_end")]
     score = (start_score + end_score).astype(np.float32)
     shape = score.shape
@@ -161,14 +161,14 @@ def _rank_pairs(
 
 
 def _take_offsets(offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Offsets of tokens; a token beyond the window (a beam may end in the padding) is outside of the context."""
+    """Offsets of tokens; a token beyond the window (a beam may end in the padding) counts as outside of the context."""
     inside = index < offsets.shape[1]
     flat = np.where(inside, index, 0).reshape(len(offsets), -1)
     return np.where(inside, np.take_along_axis(offsets, flat, 1).reshape(index.shape), OUTSIDE)
 
 
 def _merge(parts: list[SpanCandidates], n_best: int) -> SpanCandidates:
-    """All windows' candidates by row and score; of equal ones the earlier window's, then the better start's."""
+    """All windows' candidates by row and score; ties go to the earlier window, then the better start."""
     arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in SpanCandidates.__dataclass_fields__]
     order = np.lexsort((-arrays[3], arrays[0]))
     row = arrays[0][order]
@@ -184,7 +184,7 @@ def _lowest_null_scores(score: np.ndarray, both: np.ndarray, owners: np.ndarray,
 
 
 def _top_k(values: np.ndarray, count: int) -> np.ndarray:
-    """(rows, at most count) indices of the greatest values, the greatest first; of equal ones the first."""
+    """(rows, at most count) indices of the greatest values, greatest first; ties keep their order."""
     width = values.shape[1]
     if width > 4 * count:  # most of a long row need not be sorted
         some = np.sort(np.argpartition(-values, count - 1, axis=1)[:, :count], axis=1)
@@ -208,7 +208,7 @@ def _pad_column(column: pa.ChunkedArray) -> np.ndarray:
 
 
 class Candidate(NamedTuple):
-    """One candidate answer; without place where it is no part of the context."""
+    """One candidate answer; without a position if it is not part of the context."""
 
     text: str
     start: int | None
@@ -226,7 +226,7 @@ NO_BEAM_POSSIBLE = Candidate("", None, None, -2e-6, -1e-6, -1e-6)
 
 @dataclass(frozen=True)
 class QuestionPrediction:
-    """What is said of one question."""
+    """The prediction for one question."""
 
     chosen: Candidate
     score: float
@@ -240,7 +240,7 @@ class QuestionPrediction:
 
 
 def candidate(context: str, start: int, end: int, scores: tuple[float, float, float]) -> Candidate:
-    """A candidate without the white space that some tokenizers (sentencepiece) count to a word."""
+    """A candidate without the white space that some tokenizers (sentencepiece) include in a word."""
     text = context[start:end]
     bare = text.strip()
     start += len(text) - len(text.lstrip())
@@ -250,7 +250,7 @@ def candidate(context: str, start: int, end: int, scores: tuple[float, float, fl
 def choose_plain(
     entries: list[Candidate], null: Candidate | None, n_best: int, null_threshold: float
 ) -> QuestionPrediction:
-    """Of a plain head. With `null`, "no answer" is one of the candidates and never lost when the list is cut."""
+    """For a plain head. With `null`, "no answer" is one of the candidates and always kept in the list."""
     if null is not None:
         place = sum(one.score >= null.score for one in entries)
         entries = [*entries[:place], null, *entries[place:]][:n_best]
@@ -273,7 +273,7 @@ def choose_plain(
 
 
 def choose_beam(entries: list[Candidate], null_score: float | None, null_threshold: float) -> QuestionPrediction:
-    """Of a beam head, which judges "no answer" beside the answers: `null_score` is the logit of there being none."""
+    """For a beam head, which scores "no answer" separately: `null_score` is its logit."""
     entries = entries or [NO_BEAM_POSSIBLE]
     probabilities = _softmax(entries)
     listed = _to_dicts(entries, probabilities, "log_prob")
@@ -300,7 +300,7 @@ def _to_dicts(entries: list[Candidate], probabilities: list[float], kind: str) -
 
 
 def question_names(rows: Rows, columns: Columns) -> list[str]:
-    """What a row is called in the documents; a name that occurs again gets a number, so that none is lost."""
+    """A row's name in the documents; a repeated name gets a number, so that none is lost."""
     column = columns.get("id")
     if column is None or column not in rows.table.column_names:
         return [str(row) for row in range(len(rows))]
@@ -313,7 +313,7 @@ def question_names(rows: Rows, columns: Columns) -> list[str]:
 
 
 def answer_table(predictions: list[QuestionPrediction], answers: list[Answers | None]) -> pa.Table:
-    """A row for each question: answer and first reference, place in characters, and the n-best list as JSON text."""
+    """One row per question: answer and first reference, character positions, and the n-best list as JSON text."""
     actual = [None if one is None else "".join(one.texts[:1]) for one in answers]
     return pa.table(
         {
@@ -329,7 +329,7 @@ def answer_table(predictions: list[QuestionPrediction], answers: list[Answers | 
 
 
 def squad_documents(predictions: list[QuestionPrediction], names: list[str], may_be_none: bool) -> dict[str, Any]:
-    """Beside the CSV, as transformers' example writes them: answers, n-best lists and null scores by question."""
+    """The files beside the CSV, as in transformers' example: answers, n-best lists and null scores by question."""
     each = list(zip(names, predictions, strict=True))
     lists = msgspec.json.encode({name: one.n_best for name, one in each})  # large: json itself would take seconds
     found: dict[str, Any] = {
@@ -340,7 +340,7 @@ def squad_documents(predictions: list[QuestionPrediction], names: list[str], may
 
 
 def answer_scores(predictions: list[QuestionPrediction], answers: list[Answers | None], may_be_none: bool) -> Sums:
-    """Each row's measures against its best reference; those of the best answer that is not empty beside."""
+    """Each row's scores against its best reference, and those of its best non-empty answer."""
     known = np.array([one is not None for one in answers], dtype=np.float64)
     references = [one.texts if one is not None else () for one in answers]
     has_answer = np.array([bool(one) for one in references], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Reads reference answers in every form that a column holds them, and cuts contexts into windows with answer positions."""
+"""Reads reference answers in any form that a column holds, and splits contexts into windows with answer positions."""
 
 import ast
 import json
@@ -28,18 +28,18 @@ OUTSIDE = -1
 
 @dataclass(frozen=True)
 class Answers:
-    """The reference answers of one question, empty where it has none; a start is None where the data states no offset."""
+    """The reference answers of one question, empty if it has none; a start is None if the data gives no offset."""
 
     texts: tuple[str, ...] = ()
     starts: tuple[int | None, ...] = ()
 
 
 class Unreadable(ValueError):
-    """The cell holds neither text nor answers with their offsets."""
+    """The cell holds neither text nor answers with offsets."""
 
 
 def has_answers(rows: Rows, columns: Columns) -> bool:
-    """Whether the rows carry answers at all: the column is there, and not every cell of it is empty."""
+    """Whether the rows have answers: the column exists and is not entirely empty."""
     name = columns.get("answers")
     if name not in rows.table.column_names:
         return False
@@ -50,7 +50,7 @@ def has_answers(rows: Rows, columns: Columns) -> bool:
 
 
 def read_answers(rows: Rows, columns: Columns) -> Iterator[Answers | Unreadable | None]:
-    """Row by row; None where nothing is known of the answers, which is not the same as a question without answer."""
+    """One entry per row; None if the answers are unknown, which differs from a question without an answer."""
     if not has_answers(rows, columns):
         yield from (None for _ in range(len(rows)))
         return
@@ -64,9 +64,9 @@ def read_answers(rows: Rows, columns: Columns) -> Iterator[Answers | Unreadable 
 
 
 def locate(context: str, text: str, start: int | None) -> tuple[Span | None, bool]:
-    """Where the text stands, nearest to its offset; and whether that is just where the offset says.
+    """The position of the text nearest to its offset, and whether that is exactly at the offset.
 
-    Without an offset the first occurrence is meant. White space around an answer is no part of it.
+    Without an offset, the first occurrence. White space around an answer is not part of it.
     """
     if start is not None and start >= 0 and context[start : start + len(text)] == text:
         return (start, start + len(text)), True
@@ -79,7 +79,7 @@ def locate(context: str, text: str, start: int | None) -> tuple[Span | None, boo
 
 
 def find_misplaced(rows: Rows, columns: Columns, contexts: Iterable[str]) -> list[int]:
-    """The rows whose first answer is not where its offset says."""
+    """The rows whose first answer is not at its offset."""
     return [
         row
         for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True))
@@ -104,7 +104,7 @@ def _read(cell: Any, start: Any) -> Answers | Unreadable | None:
 
 
 def _answers(cell: Any, start: Any) -> Answers | None:
-    """As SQuAD's struct of lists, a list of structs or of texts, JSON text of one of these, or one plain text."""
+    """Parse SQuAD's struct of lists, a list of structs or of texts, JSON text of one of these, or one plain text."""
     if cell is None:
         return None
     if isinstance(cell, str):
@@ -134,7 +134,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _as_text(value: Any) -> str:
-    """A cell of numbers, such as years, is text here: 1945.0 is the answer 1945."""
+    """The cell as text; numbers such as years lose their fraction: 1945.0 is the answer 1945."""
     if value is None:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -152,7 +152,7 @@ def _offsets(value: Any) -> list[int | None]:
 
 
 def _decode(cell: str) -> Any:
-    """What JSON text, or Python's own way of writing lists and dictionaries, holds; None for any other text."""
+    """The value of JSON text, or of a Python literal of lists and dictionaries; None for any other text."""
     if not cell.strip().startswith(("{", "[")):
         return None
     for decode in (json.loads, ast.literal_eval):
@@ -165,7 +165,7 @@ def _decode(cell: str) -> Any:
 
 
 def _is_answers(value: Any) -> bool:
-    """An answer such as "[1]" is plain text, though it could be JSON."""
+    """Whether decoded text holds answers: one such as "[1]" is plain text, although it is valid JSON."""
     if isinstance(value, dict):
         return "text" in value
     return isinstance(value, list) and all(
@@ -191,7 +191,7 @@ class Window:
 def windows(
     tokenizer: Any, questions: list[str], contexts: list[str], max_length: int, doc_stride: int
 ) -> Iterator[Window]:
-    """Every question with its context, in as many windows as the context needs; neighbours share `doc_stride` tokens.
+    """Every question with its context, in as many windows as needed; neighbours share `doc_stride` tokens.
 
     A tokenizer that pads on the left (XLNet) takes the context first, as transformers' own examples do.
     """
@@ -215,11 +215,11 @@ def windows(
 
 
 def positions(window: Window, span: Span | None) -> tuple[int, int]:
-    """First and last token of the answer; twice the null token where there is none, or not all of it in this window; -100
-    where it is unknown.
+    """First and last token of the answer; twice the null token if there is none, or it is not all in this window; -100
+    if it is unknown.
 
-    The search ends with the context: in transformers' example it goes on over the tokens behind it, whose offsets are
-    (0, 0), when the answer is the context's last word.
+    The search stops at the end of the context: in transformers' example it continues over the next tokens, with offsets
+    (0, 0), if the answer is the context's last word.
     """
     if span == UNKNOWN:
         return IGNORE, IGNORE
@@ -236,7 +236,7 @@ def positions(window: Window, span: Span | None) -> tuple[int, int]:
 
 
 def null_index(input_ids: list[int], tokenizer: Any) -> int:
-    """Where the classification token stands (XLNet's is the last one), else the first token of the text, else 0."""
+    """The position of the classification token (the last one for XLNet), else the first token of the text, else 0."""
     for token in (tokenizer.cls_token_id, tokenizer.bos_token_id):
         if token is not None and token in input_ids:
             return input_ids.index(token)
@@ -244,14 +244,14 @@ def null_index(input_ids: list[int], tokenizer: Any) -> int:
 
 
 def answer_mask(window: Window) -> np.ndarray:
-    """(length,) 1 for every token that is neither of the context nor the one that stands for no answer."""
+    """(length,) 1 for every token that is neither in the context nor the null token."""
     mask = (window.offset_start == OUTSIDE).astype(np.int8)
     mask[window.null_index] = 0
     return mask
 
 
 def check_offsets(tokenizer: Any) -> None:
-    """Raises InputError where the tokenizer cannot say which characters a token stands for."""
+    """Raises InputError if the tokenizer gives no character offsets."""
     if not tokenizer.is_fast:
         raise InputError(
             "model.tokenizer: question answering must know which characters a token covers, and "
@@ -264,9 +264,9 @@ def check_offsets(tokenizer: Any) -> None:
 def find_too_narrow(
     tokenizer: Any, questions: list[str], contexts: list[str], max_length: int, doc_stride: int
 ) -> tuple[int, int] | None:
-    """The first question that leaves a long context no more room than two windows are to share, and that room in tokens.
+    """The first question that leaves a long context less room than two windows must share, and that room in tokens.
 
-    The Rust tokenizers do not raise there but abort.
+    The Rust tokenizers would abort there instead of raising an error.
     """
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - _lengths(tokenizer, questions)
     narrow = np.flatnonzero(room <= doc_stride)

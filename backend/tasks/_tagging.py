@@ -1,7 +1,7 @@
-"""Tagging schemes (BIO, IOB1, IOBES and BILOU): which entities tags make up, and how labels and predictions are spelled.
+"""Tagging schemes (BIO, IOB1, IOBES and BILOU): which entities tags make up, and how labels are written.
 
 Entities are read as conlleval and seqeval's default mode read them, from any scheme and from tags that follow none:
-an entity begins at B or S, after E or S, after O and where the type changes.
+an entity starts at B or S, after E or S, after O and when the type changes.
 """
 
 import re
@@ -32,9 +32,9 @@ _LETTERS = {"BIO": "OBI", "IOB1": "OBI", "IOBES": "OBIES", "BILOU": "OBILU"}
 
 
 def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) -> Scheme:
-    """The scheme of these tags: as `wanted`, or as they look; `usual` (the training data's) where they leave it open.
+    """The scheme of these tags: `wanted`, or detected; `usual` (the training data's) if they are ambiguous.
 
-    Raises InputError for a tag that does not go with the others.
+    Raises InputError for a tag that does not match the others.
     """
     if wanted == "none" or usual == "none":
         return "none"
@@ -63,7 +63,7 @@ def _unknown_tag_error(tags: Tags, rows: Rows, word: int) -> InputError:
 
 
 def scheme_of_labels(labels: Sequence[str]) -> Scheme:
-    """The scheme that a model's labels follow, as far as their names tell."""
+    """The scheme of a model's labels, as far as their names tell."""
     if unknown_tags(labels):
         return "none"
     scheme = scheme_of_names(labels)
@@ -71,7 +71,7 @@ def scheme_of_labels(labels: Sequence[str]) -> Scheme:
 
 
 def convert_scheme(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
-    """The same entities in another scheme, or in their own without offences; tags without a scheme as they are."""
+    """The same entities in another scheme, or in their own with violations repaired; other tags are unchanged."""
     if "none" in (scheme, wanted):
         return tags
     parts = parse_tags(tags.names, tags.ids, tags.first).to_scheme(wanted)
@@ -80,7 +80,7 @@ def convert_scheme(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
 
 
 def find_invalid(tags: Tags, scheme: Scheme) -> np.ndarray:
-    """Numbers of the words whose tags do not follow the scheme."""
+    """Indices of the words whose tags violate the scheme."""
     if scheme == "none":
         return np.zeros(0, np.int64)
     parts = parse_tags(tags.names, tags.ids, tags.first)
@@ -88,14 +88,14 @@ def find_invalid(tags: Tags, scheme: Scheme) -> np.ndarray:
 
 
 def outside_tag(tags: Tags) -> str:
-    """The tag of a word that is not seen: O, or the most frequent one where there is no O."""
+    """The tag of an unseen word: O, or the most frequent one if there is no O."""
     if "O" in tags.used_names():
         return "O"
     return tags.names[int(np.bincount(tags.ids[tags.ids >= 0]).argmax())]
 
 
 def label_ids(tags: Tags, scheme: Scheme, facts: Facts) -> tuple[np.ndarray, np.ndarray]:
-    """(words,) each: the label of a word's first token and of its later ones, where B goes on as I; IGNORE if unknown."""
+    """(words,) each: the label of a word's first token and of its later ones (B continues as I); IGNORE if unknown."""
     labels = {label: number for number, label in enumerate(facts["labels"])}
     own = convert_scheme(tags, scheme, facts["learned"])
     first = [labels.get(name, IGNORE) for name in own.names]
@@ -107,7 +107,7 @@ def label_ids(tags: Tags, scheme: Scheme, facts: Facts) -> tuple[np.ndarray, np.
 
 
 def predict_tags(logits: list[np.ndarray], features: pa.Table, tags: Tags, facts: Facts) -> tuple[Tags, np.ndarray]:
-    """The likeliest label of every word, and (rows,) how many words no token stood for, which are outside."""
+    """The most likely label of every word, and (rows,) how many words have no token, which count as outside."""
     labels = facts["labels"]
     words, rows = _flat(features, "word")
     predicts = words >= 0
@@ -121,7 +121,7 @@ def predict_tags(logits: list[np.ndarray], features: pa.Table, tags: Tags, facts
 
 
 def losses(logits: list[np.ndarray], features: pa.Table, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows,) each: the summed cross-entropy of a row's targets, and their number."""
+    """(rows,) each: a row's summed cross-entropy, and its number of targets."""
     labels, row_of = _flat(features, "labels")
     known = np.flatnonzero(labels >= 0)
     if not len(known):
@@ -132,7 +132,7 @@ def losses(logits: list[np.ndarray], features: pa.Table, rows: int) -> tuple[np.
 
 
 def conll(words: Iterable[list[str]], predicted: Tags, actual: Tags) -> str:
-    """One word a line with its actual tag, where any is known, and its predicted one; tabs between, a blank line after
+    """One word per line with its actual tag, if known, and its predicted one, tab-separated, with a blank line after
     each sentence."""  # fmt: skip
     has_actual = bool(actual.tagged.any())
     lines: list[str] = []
@@ -153,7 +153,7 @@ def _flat(features: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class ParsedTags:
-    """Tags of words one after another, taken apart; sentences are kept apart by `first`."""
+    """Parsed tags of consecutive words; `first` marks the start of each sentence."""
 
     prefixes: np.ndarray  # (words,) int8: O, B, I, E, S as 0 … 4
     types: np.ndarray  # (words,) int32, index into names; -1 outside
@@ -167,9 +167,9 @@ class ParsedTags:
         return (self.prefixes != _O) & (opens | self.first)
 
     def to_scheme(self, scheme: Scheme) -> "ParsedTags":
-        """The same entities with the prefixes of another scheme (BILOU is held as IOBES)."""
+        """The same entities with the prefixes of another scheme (BILOU is stored as IOBES)."""
         inside, begins = self.prefixes != _O, self.begins()
-        after = np.append(begins | ~inside | self.first, True)[1:]  # the next word is no part of the same entity
+        after = np.append(begins | ~inside | self.first, True)[1:]  # the next word is not part of the same entity
         prefixes = np.where(inside, _I, _O).astype(np.int8)
         if scheme in ("IOBES", "BILOU"):
             prefixes[inside & after] = _E
@@ -190,7 +190,7 @@ class ParsedTags:
 
 
 def parse_tags(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> ParsedTags:
-    """Prefix and type of every word whose tag is `names[id]`; -1 is outside, as is what is no tag of a scheme."""
+    """Prefix and type of every word, whose tag is `names[id]`; -1 is outside, as is a tag that fits no scheme."""
     found = [_TAG.fullmatch(name) for name in names]
     types = tuple(dict.fromkeys(match[2] or "" for match in found if match))
     codes = [_CODES[_LIKE.get(match[1], match[1])] if match else _O for match in found]
@@ -200,12 +200,12 @@ def parse_tags(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> Pars
 
 
 def unknown_tags(names: Sequence[str]) -> list[str]:
-    """The tags that no scheme knows."""
+    """The tags that fit no scheme."""
     return [name for name in names if name != "O" and not _TAG.fullmatch(name)]
 
 
 def scheme_of_names(names: Sequence[str], usual: Scheme | None = None) -> Scheme | None:
-    """The scheme that the letters alone tell; None where they leave BIO and IOB1 open. `usual` where nothing speaks."""
+    """The scheme indicated by the letters; None if they fit both BIO and IOB1. `usual` if nothing contradicts it."""
     letters = {name[0] for name in names if _TAG.fullmatch(name)}
     if not letters:
         return "none"
@@ -215,7 +215,7 @@ def scheme_of_names(names: Sequence[str], usual: Scheme | None = None) -> Scheme
 
 
 def detect_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usual: Scheme = "BIO") -> Scheme:
-    """The scheme of tags whose names look like one: by their letters, then by what fewer tags offend against."""
+    """The scheme of scheme-like tag names: by their letters, then the one that fewer tags violate."""
     scheme = scheme_of_names(names)
     if scheme is not None:
         return scheme
@@ -226,7 +226,7 @@ def detect_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usua
 
 
 def count_invalid(parts: ParsedTags, scheme: Scheme) -> int:
-    """How many tags do not follow the scheme."""
+    """How many tags violate the scheme."""
     return int(np.count_nonzero(parts.to_scheme(scheme).prefixes != parts.prefixes))
 
 

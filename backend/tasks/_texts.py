@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, iterate_chunks
 
-# The first text of a pair is asked for before the names that either text of a pair may bear (QNLI: question, sentence).
+# The first text of a pair is matched before the names that either text may have (QNLI: question, sentence).
 TEXT_NAMES = [
     "text", "sentence1", "question", "question1", "premise", "#1 string", "sentence", "review", "content", "comment",
     "tweet",
@@ -23,7 +23,7 @@ PAIR_NAMES = [
 
 
 def text_columns(what: str) -> tuple[Column, Column]:
-    """The parts `text` and `text_pair`; `what` is done with the text, for example `The text to classify.`"""
+    """The roles `text` and `text_pair`; `what` describes the use of the text, for example `The text to classify.`"""
     return (
         Column("text", "Text", what, usual_names=TEXT_NAMES, holds="text"),
         Column(
@@ -38,7 +38,7 @@ def text_columns(what: str) -> tuple[Column, Column]:
 
 
 def missing_text(rows: Rows, columns: Columns) -> np.ndarray:
-    """(rows,) bool, where there is no text; "None", "NA" and "null" are texts."""
+    """(rows,) bool, where text is missing; "None", "NA" and "null" are texts."""
     return is_blank(rows.table[columns["text"]])
 
 
@@ -56,7 +56,7 @@ def _is_blank(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def list_reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
-    """Row and reason in the rows' order, of reason → (rows,) bool; where several hold, the last one is said."""
+    """Row and reason in row order, from reason → (rows,) bool; if several apply, the last one is given."""
     by_row: dict[int, str] = {}
     for reason, rows in found.items():
         by_row |= dict.fromkeys(np.flatnonzero(rows).tolist(), reason)
@@ -64,7 +64,7 @@ def list_reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
 
 
 def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The cells as text, a missing one as the empty text. Raises InputError where they are lists, bytes or the like."""
+    """The cells as text, missing ones empty. Raises InputError if they are lists, bytes or the like."""
     if pa.types.is_nested(column.type):
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
@@ -89,7 +89,7 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def encode(
     rows: Rows, columns: Columns, tokenizer: Any, max_length: int, labels: np.ndarray
 ) -> Iterator[pa.RecordBatch]:
-    """One feature per text or pair, cut to `max_length` tokens; `labels` (rows,) are handed on as they are."""
+    """One feature per text or pair, truncated to `max_length` tokens; `labels` (rows,) are passed through."""
     texts = rows.table[columns["text"]]
     pairs = rows.table[columns["text_pair"]] if "text_pair" in columns else None
     for chunk in iterate_chunks(len(rows)):
@@ -113,6 +113,6 @@ def encode(
 
 
 def label_values(rows: Rows, columns: Columns) -> pa.ChunkedArray | None:
-    """The column of labels, or None where these rows have none."""
+    """The column of labels, or None if these rows have none."""
     name = columns.get("label")
     return rows.table[name] if name in rows.table.column_names else None

@@ -24,13 +24,13 @@ class Tags:
 
     names: tuple[str, ...]
     """Every different tag, in the order of first appearance."""
-    ids: np.ndarray  # (words,) int32, index into names; -1 where the row is not tagged
+    ids: np.ndarray  # (words,) int32, index into names; -1 if the row is not tagged
     words: np.ndarray  # (rows,) int64, words of each row
     tagged: np.ndarray  # (rows,) bool, a tag for every word
 
     @property
     def starts(self) -> np.ndarray:
-        """(rows,) int64, where each row's words begin."""
+        """(rows,) int64, the index of each row's first word."""
         return np.cumsum(self.words) - self.words
 
     @property
@@ -41,36 +41,36 @@ class Tags:
         return found
 
     def used_names(self) -> set[str]:
-        """The names that a word has."""
+        """The tag names that occur."""
         return {self.names[one] for one in np.unique(self.ids[self.ids >= 0])}
 
     def row_of(self, word: int) -> int:
-        """The row in which a word stands."""
+        """The row of a word."""
         return int(np.searchsorted(np.cumsum(self.words), word, side="right"))
 
     def row_tags(self) -> Iterator[list[str] | None]:
-        """The tags of each row; None where it is not tagged."""
+        """The tags of each row; None if it is untagged."""
         names = np.array([*self.names, ""], dtype=object)
         for start, count, tagged in zip(self.starts.tolist(), self.words.tolist(), self.tagged.tolist(), strict=True):
             yield names[self.ids[start : start + count]].tolist() if tagged else None
 
     def joined_tags(self) -> list[str | None]:
-        """The tags of each row with spaces between; None where it is not tagged."""
+        """The space-joined tags of each row; None if it is untagged."""
         return [None if tags is None else " ".join(tags) for tags in self.row_tags()]
 
 
 def words_of(column: pa.ChunkedArray, chunk: range) -> list[list[str]]:
-    """The words of some rows; a missing word of a list is an empty one."""
+    """The words of some rows; a missing word becomes an empty one."""
     return [_split_words(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
 
 
 def tags_of(column: pa.ChunkedArray, chunk: range) -> list[list[str]]:
-    """The tags of some rows; where a list lacks one it is empty."""
+    """The tags of some rows; a missing tag becomes an empty one."""
     return [_split_tags(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
 
 
 def read_tags(rows: Rows, words: str, tags: str | None) -> Tags:
-    """All tags of the columns `words` and `tags`; a row whose tags are absent, or too few or many, is not tagged."""
+    """All tags of the columns `words` and `tags`; a row without tags, or with too few or many, counts as untagged."""
     numbers: dict[str, int] = {}
     ids: list[np.ndarray] = []
     counts: list[int] = []
@@ -91,7 +91,7 @@ def read_tags(rows: Rows, words: str, tags: str | None) -> Tags:
 
 
 def describe_mismatch(words: list[str], tags: list[str]) -> str:
-    """`5 words and 4 tags`, where a row has tags and their number is another one; else empty."""
+    """`5 words and 4 tags`, if a row has the wrong number of tags; else empty."""
     if not tags or len(tags) == len(words):
         return ""
     return f"{_format_count(len(words), 'word')} and {_format_count(len(tags), 'tag')}"
@@ -125,7 +125,7 @@ def _split_tags(value: Any) -> list[str]:
 
 
 def _parse_list(text: str) -> list[Any] | None:
-    """The list that a cell holds as JSON, or as Python writes it (pandas does so), if it holds one of plain values."""
+    """The list that a cell holds as JSON or as a Python literal (as pandas writes it), if its values are plain."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return None
@@ -142,7 +142,7 @@ def _parse_list(text: str) -> list[Any] | None:
 
 @dataclass(frozen=True)
 class Window:
-    """Some tokens of a row, special ones included, and those of them that are this window's to answer for."""
+    """Some tokens of a row, including special ones, and those whose predictions this window provides."""
 
     positions: np.ndarray  # (length,) int64, in the row's tokens
     owned: np.ndarray  # (length,) bool, tokens of words that no other window has with more context
@@ -168,10 +168,10 @@ class Tokens:
 
 
 def word_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer for words that are already apart: in byte-level ones every word begins with its space.
+    """The tokenizer for pre-split words: with a byte-level one every word starts with its space.
 
-    transformers 5 leaves that space out without a word unless `add_prefix_space` was given at construction, so a copy
-    of the tokenizer gets it here. Raises InputError for a tokenizer that does not say which word a token belongs to.
+    transformers 5 silently omits that space unless `add_prefix_space` was given at construction, so a copy
+    of the tokenizer gets it here. Raises InputError for a tokenizer that does not map tokens to words.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -206,7 +206,7 @@ def _lacks_space(step: Any) -> bool:
 
 
 def tokens_of(tokenizer: Any, sentences: list[list[str]]) -> Tokens:
-    """All tokens of some sentences, nothing cut off; `tokenizer` is from `word_tokenizer`."""
+    """All tokens of some sentences, without truncation; `tokenizer` is from `word_tokenizer`."""
     encoded = tokenizer(sentences, is_split_into_words=True, return_attention_mask=False, verbose=False)
     ids = encoded["input_ids"]
     lengths = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -222,10 +222,10 @@ def tokens_of(tokenizer: Any, sentences: list[list[str]]) -> Tokens:
 
 
 def windows(words: np.ndarray, opens: np.ndarray, longest: int, stride: int | None, cut: bool) -> Iterator[Window]:
-    """The windows of one row: `words` and `opens` are (length,), `longest` counts special tokens, as `stride` does not.
+    """The windows of one row: `words` and `opens` are (length,); `longest` includes special tokens, `stride` does not.
 
-    Windows end between words, and each begins at most `stride` tokens before the end of the one before (a quarter of
-    the room, if None). A word belongs to the window that has most around it; `cut` gives the first window alone.
+    Windows end between words, and each starts at most `stride` tokens before the end of the previous one (a quarter of
+    the room, if None). A word belongs to the window with most context around it; `cut` returns only the first window.
     """
     if len(words) <= longest:
         yield Window(np.arange(len(words)), np.ones(len(words), dtype=bool))
@@ -283,7 +283,7 @@ def _spans(begins: np.ndarray, length: int, room: int, stride: int) -> list[tupl
 
 
 def _assign_windows(words: np.ndarray, spans: list[tuple[int, int]]) -> np.ndarray:
-    """(tokens,) the window in which each token's word is whole with most context; where it never is, holds its start."""
+    """(tokens,) the window that has each token's whole word with the most context or, if none does, its start."""
     best, owner = np.full(len(words), -1.0), np.full(len(words), -1)
     first = np.searchsorted(words, words, side="left")  # words are numbered in order
     last = np.searchsorted(words, words, side="right")

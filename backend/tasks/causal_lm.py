@@ -112,7 +112,7 @@ class Settings(WritingSettings):
 
 
 class CausalLm:
-    """The next token; see `backend.tasks.task.Task` for the protocol."""
+    """Next-token prediction; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Causal language modeling"
     description: ClassVar[str] = "Continues or answers text. Trains on plain text, examples, instructions or chats."
@@ -155,7 +155,7 @@ class CausalLm:
 
     @property
     def split_by(self) -> SplitBy:
-        """Running text keeps its order: a fraction is its end."""
+        """Running text keeps its order: the validation fraction is its end."""
         return "contiguous" if self.settings.rows == "blocks" else "random"
 
     def label_column(self, columns: Columns) -> str | None:
@@ -163,7 +163,7 @@ class CausalLm:
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without text, except the empty lines of running text; without prompt, or response where it is needed."""
+        """Rows without text, except blank lines of running text; without a prompt, or a response if it is needed."""
         kind = self.settings.rows
         if kind == "blocks" and rows.continuous:
             return []
@@ -183,7 +183,7 @@ class CausalLm:
         return found
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
+        """Learns nothing from the rows, but requires text. Raises InputError if there is none."""
         if "text" in columns and is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 "data.columns.text: the column {columns} has no text; choose another column",
@@ -197,14 +197,14 @@ class CausalLm:
         return {}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Any text goes with any other."""
+        """Nothing to check."""
 
     def head_facts(self, facts: Facts) -> HeadFacts:
         """A language model head."""
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Blocks, or one feature per row, whose `prompt_length` is what comes before the (last) answer."""
+        """Blocks, or one feature per row, whose `prompt_length` is the part before the (last) answer."""
         length = facts["max_length"]
         if self.settings.rows in ANSWERS:
             return self._encode_answers(rows, columns, tokenizer, length)
@@ -237,23 +237,23 @@ class CausalLm:
             yield features_of_rows(list(chunk), lists, prompt_length=prompt_length)
 
     def least_limits(self, features: pa.RecordBatch) -> np.ndarray:
-        """(features,) the smallest `max_length` that cuts nothing: where answers are written, prompts leave room for one."""
+        """(features,) the smallest `max_length` that truncates nothing, leaving room for generated answers."""
         lengths = pc.list_value_length(features["input_ids"]).to_numpy().astype(np.int64)
         if self.settings.rows not in ANSWERS or not self.settings.generate:
             return lengths
         return least_length(lengths, features["prompt_length"].to_numpy(), self.settings.max_new_tokens)
 
     def chat_template(self, tokenizer: Any) -> Any:
-        """What prompts and answers are written out by, to be saved with the model; None where there are none."""
+        """The template for prompts and answers, to be saved with the model; None if there are none."""
         return ChatTemplate(self.settings.template, tokenizer).source if self.settings.rows in ANSWERS else None
 
     def prompt_ids(self, cells: Mapping[str, Any], tokenizer: Any) -> list[int] | None:
-        """What the model continues to answer a question; None where rows are texts, continued as they stand."""
+        """The tokens that the model continues to answer a question; None if rows are texts, continued as they are."""
         kind, template = self.settings.rows, self.settings.template
         return question_ids(kind, cells, ChatTemplate(template, tokenizer), tokenizer) if kind in ANSWERS else None
 
     def to_predict(self, rows: Rows, columns: Columns) -> "CausalLm":
-        """Prompts of which none has an answer are answered, whatever evaluations do."""
+        """Answer prompts that all have no answer, whatever evaluations do."""
         if self.settings.rows not in ANSWERS or self.settings.generate:
             return self
         chunks = (self._conversations(rows, columns, chunk) for chunk in iterate_chunks(len(rows)))
@@ -283,7 +283,7 @@ class CausalLm:
         return tokens_of(chunk.start, [one + tail for one in encoded])
 
     def _separator(self, rows: Rows, tokenizer: Any) -> tuple[str, list[int]]:
-        """Text put after every row before tokenising, and token ids put after it."""
+        """Text added after every row before tokenising, and token ids added after it."""
         kind = self.settings.separator
         if kind == "auto":
             kind = "newline" if rows.continuous else "end_of_text"
@@ -293,17 +293,17 @@ class CausalLm:
         return ("", [end]) if kind == "end_of_text" and end is not None else ("", [])
 
     def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Several examples in one feature."""
+        """Pack several examples into one feature."""
         return pack(features, facts["max_length"])
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
-        """As the settings say."""
+        """The generation settings of the task."""
         return generation_settings(self.settings, tokenizer)
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """Per row the mean loss of its targets; what the model wrote, else the likeliest token at each target."""
+        """Per row the mean loss of its targets; the generated text, else the most likely token at each target."""
         owner, labels = row_of_tokens(features), flat_values(features["labels"])
         is_target = labels != IGNORE
         is_target[list_starts(features["labels"])] = False  # nothing stands before a feature's first token
@@ -335,7 +335,7 @@ class CausalLm:
         return [one[-1]["content"] if is_answered(one) else None for one in self._conversations(rows, columns, every)]
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Mean loss over all targets, its exponential, the share of them that were the likeliest; scores of written text."""
+        """Mean loss over all targets, its exponential, the share predicted correctly; scores of generated text."""
         kinds = SCORES if self.evaluates_by == "generate" else ()
         return measure(metrics_of_kinds(metrics_of("causal_lm"), kinds), predictions, facts, self.settings)
 

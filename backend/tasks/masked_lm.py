@@ -55,7 +55,7 @@ class Settings(Section):
 
 
 class MaskedLm:
-    """The hidden tokens; see `backend.tasks.task.Task` for the protocol."""
+    """Hidden-token prediction; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Masked language modeling"
     description: ClassVar[str] = "Predicts masked words. Adapts an encoder to the language of your texts."
@@ -90,7 +90,7 @@ class MaskedLm:
 
     @property
     def split_by(self) -> SplitBy:
-        """Running text keeps its order: a fraction is its end."""
+        """Running text keeps its order: the validation fraction is its end."""
         return "contiguous" if self.settings.rows == "blocks" else "random"
 
     def label_column(self, columns: Columns) -> str | None:
@@ -98,13 +98,13 @@ class MaskedLm:
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without text, except the empty lines of running text, which belong to it."""
+        """Rows without text, except blank lines of running text, which belong to it."""
         if self.settings.rows == "blocks" and rows.continuous:
             return []
         return list_reasons({"no text": is_blank(rows.table[columns["text"]])})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
+        """Learns nothing from the rows, but requires text. Raises InputError if there is none."""
         if is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 "data.columns.text: the column {columns} has no text; choose another column",
@@ -118,17 +118,17 @@ class MaskedLm:
         return {}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Any text goes with any other."""
+        """Nothing to check."""
 
     def head_facts(self, facts: Facts) -> HeadFacts:
         """A masked language model head."""
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Blocks or examples, nothing hidden yet; `word` says of every token what `draw` may do with it.
+        """Blocks or examples, nothing hidden yet; `word` says what `draw` may do with each token.
 
         Rows keep their special tokens inside a block, as in the reference script. Raises InputError for a tokenizer
-        without a mask token, or without words where whole ones are wanted.
+        without a mask token, or without word boundaries if whole words are masked.
         """
         _check_tokenizer(tokenizer, self.settings.whole_words)
         length = facts["max_length"]
@@ -151,7 +151,7 @@ class MaskedLm:
     def _encode_texts(
         self, found: list[str], tokenizer: Any, length: int | None = None
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Ids of every text with its special tokens, and what `word` says of each."""
+        """Ids of every text with its special tokens, and the `word` mark of each."""
         cut = {"truncation": True, "max_length": length} if length is not None else {}
         encoded = tokenizer(found, return_attention_mask=False, return_token_type_ids=False, verbose=False, **cut)
         ids, special = encoded["input_ids"], set(tokenizer.all_special_ids)
@@ -163,7 +163,7 @@ class MaskedLm:
         return ids, words
 
     def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Nobody knows what belongs where a text holds the mask itself, so that nothing is learnt there."""
+        """Exclude a text's own masks from training: what belongs there is unknown."""
         for batch in features:
             word = batch["word"]
             marks = pc.max_element_wise(word.values, pa.scalar(NEVER, word.values.type))
@@ -171,9 +171,9 @@ class MaskedLm:
             yield batch.set_column(batch.schema.get_field_index("word"), "word", lists)
 
     def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Hide tokens and make them targets; where the text holds masks itself, these are the targets.
+        """Hide tokens and make them targets; if the text contains masks itself, these are the targets.
 
-        What stands at a text's own mask is not known: its label is the mask.
+        The token at a text's own mask is unknown: its label is the mask.
         """
         ids, word = arrays["input_ids"], arrays["word"]
         chosen = self._choose_masked(word, rng)
@@ -190,7 +190,7 @@ class MaskedLm:
         return {**arrays, "input_ids": hidden, "labels": labels}
 
     def _choose_masked(self, word: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The places of the tokens to be found again; at least one word or token where any may be hidden."""
+        """The positions of the tokens to hide; at least one word or token if any may be hidden."""
         open_places = np.flatnonzero(word >= 0)
         if not len(open_places):
             return open_places
@@ -213,7 +213,7 @@ class MaskedLm:
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """Per row the mean loss of its hidden tokens, and its text with the likeliest tokens in their places."""
+        """Per row the mean loss of its hidden tokens, and its text with the most likely tokens filled in."""
         owner, labels = row_of_tokens(features), flat_values(features["labels"])
         ids, is_fill = flat_values(features["input_ids"]).copy(), labels == tokenizer.mask_token_id
         is_hidden = labels != IGNORE
@@ -237,7 +237,7 @@ class MaskedLm:
         return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Mean loss over all hidden tokens, its exponential, and the share whose likeliest token was right."""
+        """Mean loss over all hidden tokens, its exponential, and the share predicted correctly."""
         return measure(metrics_of("masked_lm"), predictions, facts, self.settings)
 
 
@@ -257,7 +257,7 @@ def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:
 
 
 def _word_marks(ids: list[int], words: list[int | None] | None, special: set[int], mask: int) -> list[int]:
-    """What `word` says of each token of a text. A text that holds the mask itself is to be filled, and only that."""
+    """The `word` mark of each token of a text. A text that contains mask tokens is only to be filled there."""
     if mask in ids:
         return [FILL if token == mask else NEVER for token in ids]
     if words is None:
@@ -270,7 +270,7 @@ def _word_marks(ids: list[int], words: list[int | None] | None, special: set[int
 
 
 def _fills(top: np.ndarray, likely: np.ndarray, owner: np.ndarray, rows: int, tokenizer: Any) -> pa.Array:
-    """For every row with masks of its own, JSON: of each mask the likeliest tokens with their probabilities."""
+    """For every row with its own masks, JSON: each mask's most likely tokens with their probabilities."""
     found: list[list[list[dict[str, Any]]]] = [[] for _ in range(rows)]
     for row, tokens, probabilities in zip(owner.tolist(), top.tolist(), likely.tolist(), strict=True):
         named = zip(tokens, probabilities, strict=True)

@@ -83,15 +83,15 @@ class MultipleChoice:
 
     @property
     def split_by(self) -> SplitBy:
-        """Any row may be taken: which place the right choice has means nothing."""
+        """At random: the position of the right choice has no meaning."""
         return "random"
 
     def label_column(self, columns: Columns) -> str | None:
-        """The column that says which choice is right."""
+        """The column with the right choice."""
         return columns.get("label")
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without text and, where labels are needed, without label. Raises InputError where no column holds choices."""
+        """Rows without text or, if labels are needed, without a label. Raises InputError if no column holds choices."""
         read_choices(rows, columns, range(0))
         found = {"no text": is_blank(rows.table[columns["text"]])}
         if use != "predicting":
@@ -99,29 +99,29 @@ class MultipleChoice:
         return list_reasons(found)
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """How many choices there are and how labels are written. Raises InputError naming a row that differs."""
+        """The number of choices and the form of the labels. Raises InputError that names a row that differs."""
         count = check_count(rows, columns, "train", None)
         written = detect_label_style(rows, columns, count, self.settings.first_choice)
         check_labels(rows, columns, "train", written)
         return {"choices": count, "labels_are": written, "notes": [written.sentence]}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """A model does not know how labels are written; numbers from 0 are usual."""
+        """The form of the labels is not stored in a model; indices from 0 are usual."""
         return {"choices": None, "labels_are": Written.FROM_0}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Raises InputError for a row with another number of choices, or whose label is none of them."""
+        """Raises InputError for a row with another number of choices, or whose label is not one of them."""
         check_count(rows, columns, split, facts["choices"])
         check_labels(rows, columns, split, Written(facts["labels_are"]))
 
     def head_facts(self, facts: Facts) -> HeadFacts:
-        """A head that gives one number per choice."""
+        """A head with one score per choice."""
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
         """One feature per row: its text with each choice, one after another; `choice_lengths` says where each ends.
 
-        `labels` is the right choice's number, -100 where it is unknown.
+        `labels` is the right choice's index, -100 if it is unknown.
         """
         written, count = Written(facts["labels_are"]), check_count(rows, columns, "--data", facts["choices"])
         for chunk in iterate_chunks(len(rows)):
@@ -148,7 +148,7 @@ class MultipleChoice:
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """The likeliest choice, called as the labels call it, and every choice's probability."""
+        """The most likely choice, in the form of the labels, and every choice's probability."""
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, choices)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         best, written = logits.argmax(axis=1), Written(facts["labels_are"])
@@ -169,12 +169,12 @@ class MultipleChoice:
         )
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Loss, and the share of the rows whose right choice was the likeliest."""
+        """Loss, and the share of rows whose right choice was the most likely."""
         return measure(metrics_of("multiple_choice"), predictions, facts, self.settings)
 
 
 def _ids(numbers: list[int | None]) -> np.ndarray:
-    """(rows,) int64, -100 where the label is unknown or absent."""
+    """(rows,) int64, -100 if the label is unknown or missing."""
     return np.array([IGNORE if number is None else number for number in numbers], dtype=np.int64)
 
 

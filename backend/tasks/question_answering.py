@@ -1,4 +1,4 @@
-"""Question answering: the passage of a context that answers a question, or that there is none (SQuAD v1 and v2)."""
+"""Question answering: finds the passage that answers a question, or that there is none (SQuAD v1 and v2)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
@@ -104,9 +104,9 @@ class Settings(Section):
 class QuestionAnswering:
     """The passage that answers a question; see `backend.tasks.task.Task` for the protocol.
 
-    `exact_match` and `f1` are those of the official SQuAD script as fractions. Where questions may have no answer,
-    `_HasAns` and `_NoAns` are theirs alone, and `best_f1` with `best_f1_threshold` says what another `null_threshold`
-    would give. A beam head gives its best spans and no logits of all tokens, so there is no `loss` of its evaluations.
+    `exact_match` and `f1` are those of the official SQuAD script as fractions. If questions may have no answer,
+    `_HasAns` and `_NoAns` cover each kind, and `best_f1` with `best_f1_threshold` shows what another `null_threshold`
+    would give. A beam head returns its best spans and no logits of all tokens, so its evaluations have no `loss`.
     """
 
     title: ClassVar[str] = "Question answering"
@@ -161,17 +161,17 @@ class QuestionAnswering:
 
     @property
     def split_by(self) -> SplitBy:
-        """The end of the data, since the questions about one context stand together."""
+        """The end of the data, because questions about one context are adjacent."""
         return "contiguous"
 
     def label_column(self, columns: Columns) -> str | None:
-        """Answers are no labels."""
+        """None: answers are not labels."""
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without question or context and, where they are needed and some are given, without a usable answer.
+        """Rows without question or context or, if answers are needed and some are given, without a usable one.
 
-        A misplaced answer is an obstacle to training alone: measuring compares texts.
+        A misplaced answer only excludes a row from training: evaluation compares texts.
         """
         found = {}
         if use != "predicting" and has_answers(rows, columns):
@@ -200,7 +200,7 @@ class QuestionAnswering:
         return message("an answer that is not at its offset") if self.settings.misplaced_answers == "skip" else ""
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Whether questions may have no answer. Raises InputError where no row is known to have one."""
+        """Whether questions may have no answer. Raises InputError if no row is known to have one."""
         known = [one for one in read_answers(rows, columns) if isinstance(one, Answers)]
         if not any(one.texts for one in known):
             raise InputError(
@@ -213,7 +213,7 @@ class QuestionAnswering:
         return {"version_2_with_negative": may_be_none, "notes": self._notes(rows, columns)}
 
     def _notes(self, rows: Rows, columns: Columns) -> list[str]:
-        """What training takes otherwise than it stands, in one sentence with the first places."""
+        """What training corrects or ignores, in one sentence with the first locations."""
         odd = [rows.place(row) for row in find_misplaced(rows, columns, _iterate_texts(rows, columns["context"]))]
         if not odd:
             return []
@@ -237,11 +237,11 @@ class QuestionAnswering:
         ]
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """Of a model of another origin the settings must say whether it may give no answer."""
+        """For a model from elsewhere the settings must say whether it may give no answer."""
         return {"version_2_with_negative": bool(self.settings.version_2_with_negative)}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Any questions go with any others; a note says where some have no answer and training knew none of that kind."""
+        """Checks nothing; adds a note if some questions have no answer and the training rows had none of that kind."""
         none = sum(isinstance(one, Answers) and not one.texts for one in read_answers(rows, columns))
         if none and not self._may_be_none(facts):
             note = message(
@@ -254,17 +254,17 @@ class QuestionAnswering:
             facts["notes"] = [*facts.get("notes", []), note]
 
     def head_facts(self, facts: Facts) -> HeadFacts:
-        """A head for spans."""
+        """A span head."""
         return HeadFacts(self.head)
 
     def check_tokenizer(self, tokenizer: Any) -> None:
-        """Raises InputError where the tokenizer knows no offsets."""
+        """Raises InputError if the tokenizer gives no offsets."""
         check_offsets(tokenizer)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """A feature for every window. `offset_start`, `offset_end` say for each token which characters it stands for.
+        """One feature per window. `offset_start`, `offset_end` are each token's character span.
 
-        Raises InputError where the tokenizer knows no offsets or a question leaves the context no room.
+        Raises InputError if the tokenizer gives no offsets or a question leaves the context no room.
         """
         self.check_tokenizer(tokenizer)
         answers = read_answers(rows, columns)
@@ -293,7 +293,7 @@ class QuestionAnswering:
         )
 
     def _target(self, answers: Answers | Unreadable | None, context: str) -> Span | None:
-        """The first answer's place, which alone is trained; None trains "no answer", as does a window without it."""
+        """The first answer's span, the only one trained; None trains "no answer", as does a window without it."""
         if answers is None or isinstance(answers, Unreadable):
             return UNKNOWN
         if not answers.texts:
@@ -336,7 +336,7 @@ class QuestionAnswering:
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """The best answer of every row, its place in characters, and the n-best lists as SQuAD's files have them."""
+        """The best answer of every row, its character position, and the n-best lists in SQuAD's file format."""
         may_be_none, is_plain = self._may_be_none(facts), self.head is Head.QUESTION_ANSWERING
         find = plain_spans if is_plain else beam_spans
         spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
@@ -368,7 +368,7 @@ class QuestionAnswering:
         return predictions
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Exact match and F1, and all that concerns questions without answer where there are such."""
+        """Exact match and F1 and, if some questions have no answer, the measures for those."""
         return measure(metrics_of("question_answering"), predictions, facts, self.settings)
 
 
@@ -377,7 +377,7 @@ def _texts(rows: Rows, column: str, part: slice) -> list[str]:
 
 
 def _iterate_texts(rows: Rows, column: str) -> Iterator[str]:
-    """One after another: a column of contexts may be larger than the memory."""
+    """Yield the texts one by one: a column of contexts may not fit in memory."""
     for chunk in iterate_chunks(len(rows)):
         yield from _texts(rows, column, slice(chunk.start, chunk.stop))
 

@@ -1,4 +1,4 @@
-"""Text to text: translation, summarisation, and whatever else answers one text with another."""
+"""Text to text: translation, summarisation, and any other task that maps one text to another."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,7 +72,7 @@ class Settings(WritingSettings):
 
 
 class Seq2SeqLm:
-    """One text answered by another; see `backend.tasks.task.Task` for the protocol."""
+    """Maps one text to another; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Sequence to sequence"
     description: ClassVar[str] = "Generates one text from another: translation, summarization, rewriting."
@@ -108,15 +108,15 @@ class Seq2SeqLm:
 
     @property
     def split_by(self) -> SplitBy:
-        """Any rows go with any others."""
+        """At random."""
         return "random"
 
     def label_column(self, columns: Columns) -> str | None:
-        """Targets are texts and no labels."""
+        """None: targets are texts, not labels."""
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without source and, where targets are needed and there are any, without target."""
+        """Rows without a source or, if targets are needed and there are any, without a target."""
         needed = (
             ["target", "source"]
             if use != "predicting" and columns.get("target") in rows.table.column_names
@@ -125,27 +125,27 @@ class Seq2SeqLm:
         return list_reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Nothing is learnt from the rows. Raises InputError where the scores cannot be computed here."""
+        """Learns nothing from the rows. Raises InputError if the scores cannot be computed here."""
         check_words(self.settings.bleu_words)
         return {}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """A model that writes needs no facts."""
+        """A text-generating model needs no facts."""
         return {}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Any text goes with any other. Raises InputError where the scores cannot be computed here."""
+        """Raises InputError if the scores cannot be computed here."""
         check_words(self.settings.bleu_words)
 
     def head_facts(self, facts: Facts) -> HeadFacts:
-        """A head that writes."""
+        """A text-generating head."""
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """One feature per row; `labels` (not shifted, without padding) where any target is known.
+        """One feature per row; `labels` (not shifted, without padding) if any target is known.
 
-        `cut_source` and `cut_target` count the tokens that truncation left out. `decoder_prompt` is the language token
-        that an answer begins with, where the model has such.
+        `cut_source` and `cut_target` count truncated tokens. `decoder_prompt` is the language token
+        that an answer starts with, if the model has them.
         """
         limits = facts["max_length"], self.settings.max_target_length or facts["max_length"]
         labelled = any(any(_cells(rows, columns, "target", chunk)) for chunk in iterate_chunks(len(rows)))
@@ -160,14 +160,14 @@ class Seq2SeqLm:
             yield _features(chunk, [encoded[place] for place in range(len(chunk))], labelled)
 
     def _sources(self, rows: Rows, columns: Columns, chunk: range) -> list[str]:
-        """The texts with their prefixes."""
+        """The source texts with their prefixes."""
         texts = _cells(rows, columns, "source", chunk)
         has_column = columns.get("prefix") in rows.table.column_names
         prefixes = _cells(rows, columns, "prefix", chunk) if has_column else repeat(self.settings.prefix)
         return [_add_prefix(prefix, text) for prefix, text in zip(prefixes, texts, strict=False)]
 
     def _group_by_languages(self, rows: Rows, columns: Columns, chunk: range) -> dict[_Languages, list[int]]:
-        """Source and target language → places in the chunk; a row's own languages come before the settings'."""
+        """Source and target language → indices in the chunk; a row's own languages override the settings."""
         own = zip(
             _cells(rows, columns, "source_language", chunk),
             _cells(rows, columns, "target_language", chunk),
@@ -180,13 +180,13 @@ class Seq2SeqLm:
         return found
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
-        """As the settings say."""
+        """The generation settings of the task."""
         return generation_settings(self.settings, tokenizer)
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """What the model wrote for each row, and under teacher forcing the loss and the hits of its target's tokens."""
+        """The generated text of each row and, under teacher forcing, the loss and hits of its target tokens."""
         written = tokenizer.batch_decode([ids.tolist() for ids in outputs["generated"]], skip_special_tokens=True)
         every = range(len(rows))
         targets = [text if text.strip() else None for text in _cells(rows, columns, "target", every)]
@@ -200,21 +200,21 @@ class Seq2SeqLm:
         return Predictions(pa.table(table), _sums(outputs, features), {SIGNATURES: how} if how else {})
 
     def _as_read(self, rows: Rows, columns: Columns, features: pa.Table, tokenizer: Any) -> list[str]:
-        """The sources with their prefixes; of those that were cut, what is left of them."""
+        """The sources with their prefixes, truncated as the model reads them."""
         texts = self._sources(rows, columns, range(len(rows)))
         for row in np.flatnonzero(features["cut_source"].to_numpy()).tolist():
             texts[row] = tokenizer.decode(features["input_ids"][row].as_py(), skip_special_tokens=True)
         return texts
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Loss, its exponential and the share of tokens hit under teacher forcing; BLEU and the like of what was written."""
+        """Loss, its exponential and token accuracy under teacher forcing; BLEU and the like for generated text."""
         if predictions.labelled_rows().num_rows == 0:
             return {}
         return measure(self.metrics, predictions, facts, self.settings)
 
 
 def _cells(rows: Rows, columns: Columns, role: str, chunk: range) -> list[str]:
-    """The texts of a role; empty ones where no column plays it."""
+    """The texts of a role; empty ones if it has no column."""
     name = columns.get(role)
     if name not in rows.table.column_names:
         return [""] * len(chunk)
@@ -229,11 +229,11 @@ def _add_prefix(prefix: str, text: str) -> str:
 
 
 def _encode_texts(tokenizer: Any, side: Literal["text", "text_target"], texts: list[str], limit: int) -> list[_Encoded]:
-    """Token ids and how many were cut off; an empty text, which is an unknown one, has none."""
+    """Token ids and how many were truncated; an empty text, which is unknown, has none."""
     plain = {"return_attention_mask": False, "verbose": False}  # longer than a model's limit is told by the counts
     found = [(ids if text else [], 0) for ids, text in zip(_ids(tokenizer, side, texts, plain), texts, strict=True)]
     long = [place for place, (ids, _) in enumerate(found) if len(ids) > limit]
-    if long:  # only these are tokenised once more, by the tokenizer's own rules of cutting
+    if long:  # only these are tokenised again, with the tokenizer's own truncation
         shorter = {**plain, "truncation": True, "max_length": limit}
         for place, ids in zip(long, _ids(tokenizer, side, [texts[place] for place in long], shorter), strict=True):
             found[place] = ids, len(found[place][0]) - len(ids)
@@ -262,7 +262,7 @@ def _features(chunk: range, encoded: list[tuple[_Encoded, _Encoded, list[int]]],
 
 
 def _sums(outputs: Outputs, features: pa.Table) -> Sums:
-    """Summed loss and hits of each row over its target tokens; nothing where no target is known."""
+    """Summed loss and hits of each row over its target tokens; empty if no target is known."""
     if "token_loss" not in outputs:
         return {}
     labels = [np.asarray(ids.values) for ids in features["labels"]]
@@ -280,10 +280,10 @@ def has_language_tokens(tokenizer: Any) -> bool:
 
 @contextmanager
 def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Iterator[list[int]]:
-    """The tokenizer with these languages inside the block; gives the tokens that an answer begins with.
+    """Set these languages on the tokenizer inside the block; yields the tokens that an answer starts with.
 
-    None leaves a tokenizer without language tokens as it is. Raises InputError for a language that it does not know,
-    for one that is missing, and for one that nothing can be done with.
+    None leaves a tokenizer without language tokens unchanged. Raises InputError for a language that is unknown,
+    missing, or not applicable.
     """
     if not has_language_tokens(tokenizer):
         _refuse_languages(source, target)
@@ -334,7 +334,7 @@ def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
 
 
 def _known_languages(tokenizer: Any) -> list[str]:
-    """The languages by the names under which they are set."""
+    """The languages by the names used to set them."""
     for name in ("lang_code_to_token", "lang_code_to_id"):  # M2M100, mBART-50
         if codes := getattr(tokenizer, name, None):
             return sorted(codes)

@@ -73,7 +73,7 @@ class Task(Protocol):
 
     @property
     def split_by(self) -> SplitBy:
-        """How a fraction is taken off the training rows."""
+        """How a validation fraction is split off the training rows."""
         ...
 
     def label_column(self, columns: Columns) -> str | None:
@@ -81,30 +81,30 @@ class Task(Protocol):
         ...
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows that cannot be used for this, each with the reason."""
+        """Rows that cannot be used for this purpose, each with the reason."""
         ...
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """What must be learnt from the training rows; `model_labels` are the checkpoint's, whose order is kept.
+        """Learn from the training rows; `model_labels` are the checkpoint's, whose order is kept.
 
         Raises InputError, for example for a single class.
         """
         ...
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """What an already trained model of another origin knows by its configuration."""
+        """The facts in the configuration of a model trained elsewhere."""
         ...
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Raises InputError where another split does not go with `facts`, for example an unknown label."""
+        """Raises InputError if another split does not match `facts`, for example an unknown label."""
         ...
 
     def head_facts(self, facts: Facts) -> HeadFacts:
-        """What the engine must know of the head."""
+        """What the engine must know about the head."""
         ...
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Features, some thousand at a time: `row`, `part` (int32), `input_ids`, `labels` where known and what the head needs."""
+        """Features in chunks: `row`, `part` (int32), `input_ids`, `labels` if known, and what the head needs."""
         ...
 
     def decode(
@@ -114,48 +114,48 @@ class Task(Protocol):
         ...
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Metrics over the rows whose `actual` is known; empty where none is."""
+        """Metrics over the rows with a known `actual`; empty if there are none."""
         ...
 
 
 class DrawsFeatures(Protocol):
-    """What a task has beside `Task` where something changes by epoch (masks)."""
+    """Additional methods of a task with features that change by epoch (masks)."""
 
     def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """One feature's lists (L,), drawn anew; lengths stay. For evaluation it is drawn once."""
+        """One feature's lists (L,), drawn again; lengths stay. For evaluation they are drawn once."""
         ...
 
 
 class GeneratesText(Protocol):
-    """What a task has beside `Task` where it `evaluates_by` generation or its model can continue a prompt."""
+    """Additional methods of a task that `evaluates_by` generation or whose model can continue a prompt."""
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
-        """How text is written."""
+        """How text is generated."""
         ...
 
 
 class HasTrainingFeatures(Protocol):
-    """What a task has beside `Task` where it trains on other features than it measures with (packing)."""
+    """Additional methods of a task that trains on different features than it evaluates with (packing)."""
 
     trains_apart: bool
     """The class's is the usual one, an instance's is what its settings ask for."""
 
     def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
-        """The encoded features as training sees them; called only where `trains_apart`."""
+        """The encoded features for training; called only if `trains_apart`."""
         ...
 
 
 class ChecksTokenizer(Protocol):
-    """What a task has beside `Task` where not every tokenizer will do."""
+    """Additional method of a task that does not support every tokenizer."""
 
     def check_tokenizer(self, tokenizer: Any) -> None:
-        """Raises InputError where the tokenizer cannot do what the task needs."""
+        """Raises InputError if the tokenizer does not support the task."""
         ...
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One of a task's settings that bounds lengths, what it bounds, and what becomes of a row that is longer."""
+    """A task setting that limits lengths, what it limits, and what happens to a longer row."""
 
     setting: str = "max_length"
     column: str = "input_ids"
@@ -169,76 +169,76 @@ class Limit:
 
 
 class HasLimits(Protocol):
-    """What a task has beside `Task` where not simply the end of a row is cut off at `max_length`."""
+    """Additional members of a task that does more than truncate the end of a row at `max_length`."""
 
     limits: tuple[Limit, ...]
 
     def least_limits(self, features: pa.RecordBatch) -> np.ndarray:
-        """(features,) the smallest `max_length` at which nothing of each is lost, if it is not the number of its tokens."""
+        """(features,) the smallest `max_length` that truncates nothing, if it is not the number of tokens."""
         ...
 
 
 class GeneratesUnlabelled(Protocol):
-    """What a task has beside `Task` where rows without answers must be written to, though evaluations compare outputs."""
+    """Additional method of a task that must generate for rows without answers, although evaluations compare outputs."""
 
     def to_predict(self, rows: Rows, columns: Columns) -> Task:
-        """The task under which these rows are predicted."""
+        """The task with which these rows are predicted."""
         ...
 
 
 def to_predict(task: Task, rows: Rows, columns: Columns) -> Task:
-    """The task under which rows are predicted: itself, unless it says otherwise."""
+    """The task with which rows are predicted: itself, unless it says otherwise."""
     own = getattr(task, "to_predict", None)
     return task if own is None else own(rows, columns)
 
 
 def limits(task: Task) -> tuple[Limit, ...]:
-    """What bounds the lengths of the task's features."""
+    """The limits on the lengths of the task's features."""
     return getattr(task, "limits", (Limit(),))
 
 
 def draws(task: Task) -> bool:
-    """Whether the task is one of `DrawsFeatures`."""
+    """Whether the task implements `DrawsFeatures`."""
     return hasattr(task, "draw")
 
 
 def draw_feature(
     task: Task, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any
 ) -> dict[str, np.ndarray]:
-    """One feature's lists as a task of `DrawsFeatures` draws them."""
+    """One feature's lists as drawn by a task of `DrawsFeatures`."""
     drawing: Any = task
     return drawing.draw(arrays, rng, tokenizer)
 
 
 def generation(task: Task, tokenizer: Any) -> GenerationSettings:
-    """How a task of `GeneratesText` writes; whoever asks any other task has not looked at its head."""
+    """How a task of `GeneratesText` generates; must not be called for any other task."""
     writing: Any = task
     return writing.generation(tokenizer)
 
 
 def trains_apart(task: Task) -> bool:
-    """Whether the task trains on other features than it measures with."""
+    """Whether the task trains on different features than it evaluates with."""
     return getattr(task, "trains_apart", False)
 
 
 def encode_features(
     task: Any, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts, *, to_train: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The features of these rows, as the task measures with them or as it trains on them."""
+    """The features of these rows, for evaluation or for training."""
     features = task.encode(rows, columns, tokenizer, facts)
     return task.for_training(features, facts) if to_train and trains_apart(task) else features
 
 
 def used_columns(task: Task) -> tuple[Column, ...]:
-    """The columns that play a part under the task's settings."""
+    """The columns used under the task's settings."""
     return tuple(column for column in task.columns if is_used(column, lambda name: getattr(task.settings, name)))
 
 
 def split_key(split: str) -> str:
-    """How a person wrote the split: the spec's key, or an option of a command such as `--data`."""
+    """The user's name for the split: the spec key, or a command option such as `--data`."""
     return split if split.startswith("--") else f"data.{split}"
 
 
 def iterate_chunks(count: int, size: int = 1000) -> Iterable[range]:
-    """Row numbers in runs of `size`, so that a bar moves and memory stays small."""
+    """Row numbers in chunks of `size`, so that a progress bar moves and memory stays small."""
     return (range(start, min(start + size, count)) for start in range(0, count, size))

@@ -98,7 +98,7 @@ class TextClassification:
         return columns.get("label")
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without text and, where labels are needed, without label."""
+        """Rows without text or, if labels are needed, without a label."""
         labels = _texts.label_values(rows, columns)
         missing = (
             _texts.is_blank(labels) if use != "predicting" and labels is not None else np.zeros(len(rows), dtype=bool)
@@ -106,7 +106,7 @@ class TextClassification:
         return _texts.list_reasons({"no label": missing, "no text": _texts.missing_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Labels in id order and, if asked for, their weights. Raises InputError for a single class or unknown labels."""
+        """Labels in id order and, if requested, weights. Raises InputError for a single class or unknown labels."""
         column = columns["label"]
         counts = Counter(label_words(rows.table[column]).to_pylist())
         if len(counts) < 2 and not self.settings.labels:
@@ -142,7 +142,7 @@ class TextClassification:
         return facts | {"notes": label_notes(labels, model_labels)}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """What an already trained model knows by its own configuration."""
+        """The facts in the configuration of a trained model."""
         return {"labels": list(labels), "class_weights": None}
 
     def _class_weights(self, labels: list[str], counts: Counter[str]) -> list[float] | None:
@@ -164,7 +164,7 @@ class TextClassification:
         return [total / (len(labels) * counts[label]) if counts[label] else 1.0 for label in labels]
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Raises InputError for a label that training does not know."""
+        """Raises InputError for a label that training does not have."""
         values = _known_labels(rows, columns, facts)
         known = pc.is_in(values, pa.array([*facts["labels"], ""], pa.string()))
         strangers = np.flatnonzero(~known.to_numpy())
@@ -186,13 +186,13 @@ class TextClassification:
         return HeadFacts(self.head, tuple(facts["labels"]), tuple(weights) if weights else None)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """One feature per row; `labels` is the label's id, -100 where it is unknown."""
+        """One feature per row; `labels` is the label's id, -100 if it is unknown."""
         return _texts.encode(rows, columns, tokenizer, facts["max_length"], _label_ids(rows, columns, facts))
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """The likeliest label and every label's probability."""
+        """The most likely label and every label's probability."""
         labels, weights = facts["labels"], facts.get("class_weights")
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, labels)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
@@ -216,7 +216,7 @@ class TextClassification:
 
 
 def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
-    """Every row's label as text, empty where it is unknown, hidden or absent."""
+    """Every row's label as text, empty if it is unknown, hidden or missing."""
     values = _texts.label_values(rows, columns)
     if values is None:
         return pa.chunked_array([pa.array([""] * len(rows), pa.string())])
@@ -225,7 +225,7 @@ def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray
 
 
 def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
-    """(rows,) int64, -100 where the label is unknown."""
+    """(rows,) int64, -100 if the label is unknown."""
     found = pc.index_in(_known_labels(rows, columns, facts), pa.array(facts["labels"], pa.string()))
     return pc.fill_null(found, -100).to_numpy().astype(np.int64)
 
@@ -236,7 +236,7 @@ def _actual(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
 
 
 def label_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Labels as words: whole numbers without a decimal point, so that 1 and 1.0 are one label; NaN is none."""
+    """Labels as text: integers without a decimal point, so that 1 and 1.0 are one label; NaN is not a label."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
@@ -247,9 +247,9 @@ def label_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: list[str]) -> list[str]:
-    """The checkpoint's order where it names the same labels (whatever their case), else the data's own.
+    """The checkpoint's order if it has the same labels (ignoring case), else the data's.
 
-    Where neither has one: numbers by value, words by name.
+    If neither has an order: numbers by value, words by name.
     """
     labels = data_labels if set(labels) <= set(data_labels) else labels
     own = {label.lower(): label for label in labels}
@@ -264,7 +264,7 @@ def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: 
 
 
 def name_labels(labels: list[str]) -> str:
-    """The first dozen, for people."""
+    """The first dozen labels, for people."""
     listed = ", ".join(labels[:12])
     return message("{labels} and {count} more", labels=listed, count=len(labels) - 12) if len(labels) > 12 else listed
 
@@ -274,7 +274,7 @@ _MAX_FRACTIONS = 20
 
 
 def are_scores(labels: Iterable[str]) -> bool:
-    """More numbers than one would use as classes, some of them with a fraction."""
+    """Whether labels look like scores: too many distinct numbers for classes, some of them fractions."""
     try:
         numbers = [float(label) for label in labels]
     except ValueError:
@@ -283,7 +283,7 @@ def are_scores(labels: Iterable[str]) -> bool:
 
 
 def label_notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
-    """What a person should know where the checkpoint names other labels."""
+    """A note if the checkpoint has other labels."""
     if not model_labels or sorted(map(str.lower, labels)) == sorted(map(str.lower, model_labels)):
         return []
     return [

@@ -71,15 +71,15 @@ class TextRegression:
 
     @property
     def split_by(self) -> SplitBy:
-        """Any row is as good as another."""
+        """At random."""
         return "random"
 
     def label_column(self, columns: Columns) -> str | None:
-        """None: numbers are no labels to keep in proportion or to count."""
+        """None: numbers are not labels to stratify or count."""
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Rows without text and, where scores are needed, without score."""
+        """Rows without text or, if scores are needed, without a score."""
         scores = _texts.label_values(rows, columns)
         missing = (
             _texts.is_blank(scores) if use != "predicting" and scores is not None else np.zeros(len(rows), dtype=bool)
@@ -87,7 +87,7 @@ class TextRegression:
         return _texts.list_reasons({"no score": missing, "no text": _texts.missing_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """Nothing is learnt. Raises InputError for a score that is no number, and where all are the same."""
+        """Learns nothing. Raises InputError for a score that is not a number, and if all are the same."""
         self.check(rows, columns, {}, "train")
         scores = _as_numbers(rows.table[columns["label"]])
         if np.ptp(scores) == 0:
@@ -101,11 +101,11 @@ class TextRegression:
         return {}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """A model of another origin need not know anything."""
+        """A model from elsewhere needs no facts."""
         return {}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Raises InputError for a score that is no number."""
+        """Raises InputError for a score that is not a number."""
         values = _texts.label_values(rows, columns)
         if values is None:
             return
@@ -127,7 +127,7 @@ class TextRegression:
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """One feature per row; `labels` is the score, NaN where it is unknown."""
+        """One feature per row; `labels` is the score, NaN if it is unknown."""
         scores = _scores(rows, columns).astype(np.float32)
         return _texts.encode(rows, columns, tokenizer, facts["max_length"], scores)
 
@@ -135,7 +135,7 @@ class TextRegression:
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
         """The number itself; `loss` is the squared error."""
-        # float32 as the model gives it: its shortest decimal text is what a person wants to read in the CSV.
+        # float32 as the model returns it: its shortest decimal text is what people want to read in the CSV.
         predicted = np.asarray(outputs["logits"], dtype=np.float32).reshape(len(rows))
         actual = _scores(rows, columns)
         known = ~np.isnan(actual)
@@ -144,19 +144,19 @@ class TextRegression:
         return Predictions(table, {"loss": (error**2, known.astype(np.float64))})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Mean squared error, both correlations and their mean, as the STS-B of GLUE is measured."""
+        """Mean squared error, both correlations and their mean, as for GLUE's STS-B."""
         return measure(metrics_of("text_regression"), predictions, facts, self.settings)
 
 
 def _scores(rows: Rows, columns: Columns) -> np.ndarray:
-    """(rows,) float64, NaN where the score is unknown or absent, or hidden in all rows."""
+    """(rows,) float64, NaN if the score is unknown or missing, or hidden in all rows."""
     values = _texts.label_values(rows, columns)
     scores = np.full(len(rows), np.nan) if values is None else _as_numbers(values)
     return np.full(len(rows), np.nan) if (scores == _HIDDEN).all() else scores
 
 
 def _as_numbers(values: pa.ChunkedArray) -> np.ndarray:
-    """(rows,) float64, NaN where a cell is missing or no finite number."""
+    """(rows,) float64, NaN if a cell is missing or not a finite number."""
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         numbers = pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy()
     else:

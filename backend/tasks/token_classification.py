@@ -124,17 +124,17 @@ class TokenClassification:
 
     @property
     def split_by(self) -> SplitBy:
-        """A sentence has many labels, so no share of one can be kept."""
+        """At random: a sentence has many labels, so it cannot be stratified."""
         return "random"
 
     def label_column(self, columns: Columns) -> str | None:
-        """There is no single label per row."""
+        """None: there is no single label per row."""
         return None
 
     def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
-        """Sentences without words and, where tags are needed, without tags.
+        """Sentences without words or, if tags are needed, without tags.
 
-        Raises InputError for another number of tags than words, unless such rows are to be skipped.
+        Raises InputError if the numbers of tags and words differ, unless such rows are to be skipped.
         """
         found: list[tuple[int, str]] = []
         tags = columns.get("tags")
@@ -167,7 +167,7 @@ class TokenClassification:
         return message("no tags") if not tags else message("a word without a tag") if "" in tags else ""
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
-        """The tags to learn, sorted, and their scheme. Raises InputError where they do not go together."""
+        """The tags to learn, sorted, and their scheme. Raises InputError if they are inconsistent."""
         tags = read_tags(rows, columns["tokens"], columns["tags"])
         if not tags.names:
             raise InputError(
@@ -196,13 +196,13 @@ class TokenClassification:
         return facts | {"notes": self._notes(rows, tags, scheme, "train")}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
-        """What the names of a model's labels tell."""
+        """The facts in a model's label names."""
         scheme = _tagging.scheme_of_labels(labels)
         outside = "O" if "O" in labels else labels[0] if labels else "O"
         return {"labels": list(labels), "scheme": scheme, "learned": scheme, "outside": outside}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Raises InputError where none of the tags is known; tags that only some rows have can merely not be predicted."""
+        """Raises InputError if no tag is known; tags unknown to training are allowed, but never predicted."""
         if columns.get("tags") not in rows.table.column_names:
             return
         tags = read_tags(rows, columns["tokens"], columns["tags"])
@@ -235,7 +235,7 @@ class TokenClassification:
             facts["notes"] = [*facts.get("notes", []), *notes]
 
     def _notes(self, rows: Rows, tags: Tags, scheme: Scheme, split: str) -> list[str]:
-        """How many tags were repaired. Raises InputError where that is refused."""
+        """How many tags were repaired. Raises InputError if repairs are not allowed."""
         offending = _tagging.find_invalid(tags, scheme)
         if not len(offending):
             return []
@@ -269,7 +269,7 @@ class TokenClassification:
         return HeadFacts(self.head, tuple(facts["labels"]))
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """One feature per sentence or window. `word` says which word a token predicts, -1 where it predicts none."""
+        """One feature per sentence or window. `word` is the word that a token predicts, -1 for none."""
         tokenizer = word_tokenizer(tokenizer)
         tags = read_tags(rows, columns["tokens"], columns.get("tags"))
         labels, later = _tagging.label_ids(
@@ -313,7 +313,7 @@ class TokenClassification:
     def _split_windows(
         self, tokens: Tokens, longest: int
     ) -> tuple[np.ndarray, list[int], list[np.ndarray], list[np.ndarray]]:
-        """Row, part, positions among all tokens and owned tokens of every feature."""
+        """Row, part, token indices and owned tokens of every feature."""
         rows, parts, positions, owned = [], [], [], []
         opens, begin = tokens.opens_word, 0
         for row, length in enumerate(tokens.lengths.tolist()):
@@ -330,7 +330,7 @@ class TokenClassification:
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """The likeliest tag of every word, in the scheme of the rows; words without a token are outside and counted."""
+        """The most likely tag of every word, in the rows' scheme; words without a token are outside and counted."""
         tags = read_tags(rows, columns["tokens"], columns.get("tags"))
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"])
         guess, lost = _tagging.predict_tags(outputs["logits"], features, tags, facts)
@@ -352,9 +352,9 @@ class TokenClassification:
         )
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Accuracy per word, and precision, recall and F1 of entities, altogether and per type, as seqeval has them.
+        """Accuracy per word, and precision, recall and F1 of entities, overall and per type, as in seqeval.
 
-        Without a scheme the three are those of the tags, averaged over them.
+        Without a scheme the three are computed per tag and averaged.
         """
         return measure(metrics_of("token_classification"), predictions, facts, self.settings)
 

@@ -1,4 +1,4 @@
-"""Opening tokenizers and looking into them."""
+"""Opens and inspects tokenizers."""
 
 from typing import TYPE_CHECKING, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Tokens that are added to a tokenizer: which pieces they replace, how often they would occur, and the extended tokenizer."""
+"""Tokens added to a tokenizer: which pieces they replace, how often they would occur, and the extended tokenizer."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ Encode = Callable[[str], list[int]]
 
 @dataclass(frozen=True)
 class Extension:
-    """Tokens to be added."""
+    """Tokens to add."""
 
     add: Sequence[str] = ()
     special: Sequence[str] = ()
@@ -29,7 +29,7 @@ class Extension:
 
 
 def propose(tokenizer: AnyTokenizer, extension: Extension) -> ProposedTokens:
-    """What stands for each proposed token now, and why one cannot be added."""
+    """How each proposed token's text is tokenized now, and why one cannot be added."""
     wanted = [(text, False) for text in extension.add] + [(text, True) for text in extension.special]
     seen: set[str] = set()
     found = []
@@ -40,9 +40,9 @@ def propose(tokenizer: AnyTokenizer, extension: Extension) -> ProposedTokens:
 
 
 def extend(tokenizer: AnyTokenizer, extension: Extension) -> int:
-    """Add the tokens to `tokenizer`, which becomes another one; how many it has more.
+    """Add the tokens to `tokenizer`, in place; returns how many are new.
 
-    Raises InputError where one cannot be added, or none is new.
+    Raises InputError if one cannot be added, or none is new.
     """
     tokens = propose(tokenizer, extension).tokens
     if wrong := next((each for each in tokens if each.problem and each.known is None), None):
@@ -75,7 +75,7 @@ def count(
     wanted: Sequence[str],
     done: Callable[[int], None] = lambda count: None,
 ) -> TokenCounts:
-    """`after` is the extended tokenizer of `before`; `done` is told how many texts are counted."""
+    """Count occurrences; `after` is `before` extended; `done` receives the number of texts counted."""
     found: Counter[int] = Counter()
     rows = tokens = 0
     old, new = TokenCounter(before), TokenCounter(after)
@@ -116,15 +116,15 @@ def _id_of(tokenizer: AnyTokenizer, text: str) -> int | None:
 
 
 def pieces_of(tokenizer: AnyTokenizer, text: str) -> tuple[int, ...]:
-    """The ids that stand for `text` now, without what only marks a space before it and without unknown ones."""
+    """The ids for `text` now, without those that only mark a space before it and without unknown ones."""
     return _known_ids(tokenizer, list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
 
 
 def replaced_pieces(tokenizer: AnyTokenizer, own: "AnyTokenizer | None") -> dict[int, tuple[int, ...]]:
-    """Id of each added token → the ids that stood for it before.
+    """Id of each added token → the ids that it replaces.
 
-    `own` is the tokenizer that the model was trained with, of which `tokenizer` has every id; without it every added
-    token counts. Tokens that nothing stood for have no ids.
+    `own` is the tokenizer that the model was trained with, whose ids `tokenizer` extends; without it every added
+    token counts. Tokens whose text had no ids before have none.
     """
     first = first_new(own) if own is not None else tokenizer.vocab_size
     added = {place: token.content for place, token in tokenizer.added_tokens_decoder.items() if place >= first}
@@ -139,12 +139,12 @@ def replaced_pieces(tokenizer: AnyTokenizer, own: "AnyTokenizer | None") -> dict
 
 
 def first_new(tokenizer: AnyTokenizer) -> int:
-    """The first id that none of its tokens has."""
+    """The first id that is beyond all of its tokens."""
     return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
 def rows_needed(tokenizer: AnyTokenizer) -> int:
-    """How many rows a table must have so that every id has one; ids may have gaps, and two tokens the same id."""
+    """The table rows needed to cover every id; ids may have gaps, and two tokens may share one."""
     return max(len(tokenizer), first_new(tokenizer))
 
 
@@ -155,7 +155,7 @@ def extends(tokenizer: AnyTokenizer, own: AnyTokenizer) -> bool:
 
 
 def _encoder_without(tokenizer: AnyTokenizer, first: int) -> Encode:
-    """The tokenizer as it would be without what was added from the id `first` on."""
+    """The tokenizer without the tokens added from the id `first` on."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return lambda text: []  # a slow tokenizer cannot forget what it knows

@@ -1,4 +1,4 @@
-"""Answers a question about one text: in one value while it is short, as an Arrow file where it is long."""
+"""Answers a query about one text: as one value if it is short, as an Arrow file if it is long."""
 
 import os
 import tempfile
@@ -42,7 +42,7 @@ def answer_tokenize(tokenizer: AnyTokenizer, question: TokenizeQuestion, report:
 
 
 def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table | None:
-    """The tokens of a text that is not long; None of a long one. Raises InputError."""
+    """The tokens of a short text; None for a long one. Raises InputError."""
     if question.messages is not None:
         said = chat.render_chat(tokenizer, question.messages, question.chat_template, question.generation_prompt)
         plain = msgspec.structs.replace(question, special_tokens=False)
@@ -92,7 +92,7 @@ def _metadata(rest: Tokens) -> dict[bytes, bytes]:
 
 @contextmanager
 def unfinished_file() -> Iterator[tuple[IO[bytes], Path]]:
-    """A new file and the name that it gets when all is written; nothing is left where that fails."""
+    """A temporary file and the name that it gets when complete; on failure nothing is left."""
     _remove_abandoned()
     descriptor, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_PART)
     part = Path(name)
@@ -107,7 +107,7 @@ def unfinished_file() -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _remove_abandoned() -> None:
-    """Stopping a long answer kills the process that writes it, which can clear nothing away itself."""
+    """Remove files of killed processes: cancelling a long answer kills its process, which cannot clean up."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*{_PART}"):
         writer = path.name.removeprefix(_PREFIX).partition("-")[0]
         if writer.isdecimal() and not psutil.pid_exists(int(writer)):

@@ -1,4 +1,4 @@
-"""Several texts as the padded batch that a model gets."""
+"""Several texts as the padded batch that a model receives."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ EMPTY = -1
 
 
 def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
-    """Ids, mask and type ids. Raises InputError."""
+    """Ids, masks and type ids. Raises InputError."""
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Writes a chat out as text by the tokenizer's template, with where each message lies."""
+"""Formats a chat with the tokenizer's template, with the position of each message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Chat:
 def render_chat(
     tokenizer: AnyTokenizer, messages: Sequence[Message], template: str | None, generation_prompt: bool
 ) -> Chat:
-    """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
+    """The text of a chat. Raises InputError if it is empty, or the template rejects it."""
     if not messages:
         raise InputError("the chat has no messages; add one", "messages")
     own = template or template_among(tokenizer.chat_template)
@@ -37,14 +37,14 @@ def render_chat(
 
 
 def plain_template(tokenizer: AnyTokenizer) -> str:
-    """What takes its place, here and in training, where it has none."""
+    """The fallback template, here and in training, for a tokenizer without one."""
     return PLAIN_WITH_BEGINNING if _adds_bos(tokenizer) else PLAIN
 
 
 def _render(
     tokenizer: AnyTokenizer, turns: list[dict[str, str]], source: str, prompt: bool
 ) -> tuple[str, list[MessageSpan]]:
-    """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
+    """The text and each message's position; no positions if the template rejects a prefix or renders it differently."""
     prefixes = [(number, False) for number in range(1, len(turns) + 1)]
     template, special = tokenizer.get_chat_template(source), tokenizer.special_tokens_map
     try:

@@ -1,4 +1,4 @@
-"""Compares tokenizers: on one text, where they do not cut alike, and on many texts, by language and length."""
+"""Compares tokenizers: on one text, where they split differently, and on many texts, by language and length."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ SHOWN_SHARE = 0.995
 
 
 def check_number(tokenizers: Sequence[str]) -> None:
-    """Raises InputError unless there are two to four."""
+    """Raises InputError unless there are two to four tokenizers."""
     if not FEWEST <= len(tokenizers) <= MOST:
         raise InputError(
             "tokenizers: {fewest} to {most} can be compared, not {tokenizers}",
@@ -45,7 +45,7 @@ def check_number(tokenizers: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Cut:
-    """The tokens of one tokenizer; `spans` are begin and end in characters, (tokens, 2)."""
+    """The tokens of one tokenizer; `spans` are start and end in characters, (tokens, 2)."""
 
     ids: list[int]
     pieces: list[str]
@@ -110,14 +110,14 @@ def _tokenize(tokenizer: AnyTokenizer, text: str, special_tokens: bool) -> _Cut:
 
 
 def _solid_before(text: str) -> np.ndarray:
-    """How many characters that are no space stand before each place of the text, (characters + 1,). Counted so, GPT-2's
-    ` the` and BERT's `the` are one span."""
+    """The number of non-space characters before each position of the text, (characters + 1,). In these units, GPT-2's
+    ` the` and BERT's `the` are the same span."""
     solid = np.fromiter((not sign.isspace() for sign in text), np.int64, len(text))
     return np.concatenate([[0], np.cumsum(solid)])
 
 
 def _lines(spans: np.ndarray, text: str, solid: np.ndarray) -> list[int]:
-    """The line of each token's first character that is no space; what stands nowhere stays with the token before."""
+    """The line of each token's first non-space character; a token without one stays with the one before."""
     breaks = np.array([place for place, sign in enumerate(text) if sign == "\n"], np.int64)
     begin, end = spans[:, 0], spans[:, 1]
     solid_places = np.flatnonzero(np.diff(solid))
@@ -128,10 +128,10 @@ def _lines(spans: np.ndarray, text: str, solid: np.ndarray) -> list[int]:
 
 
 def _differences(spans: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
-    """For each token whether some tokenizer cuts otherwise there, and how many such stretches the text has.
+    """For each token whether some tokenizer splits differently there, and the number of such regions.
 
-    A border is common if every tokenizer has one there; between two neighbouring common borders all cut alike unless
-    one has a border within.
+    A boundary is common if every tokenizer has it; between two neighbouring common boundaries all agree unless
+    one has a boundary inside.
     """
     borders = [np.unique(span[span[:, 0] < span[:, 1]]) for span in spans]
     common = borders[0]
@@ -153,7 +153,7 @@ def compare_data(
     column: str = "",
     language_column: str = "",
 ) -> DataComparison:
-    """Count the tokens of every text; `languages` has one for each text and is looked at if there is a column of them."""
+    """Count the tokens of every text; `languages` has one per text and is used only if there is a language column."""
     started = time.monotonic()
     counters = [TokenCounter(tokenizer) for _, tokenizer in tokenizers]
     sums: dict[str, np.ndarray] = {}
@@ -199,14 +199,14 @@ def _language_counts(language: str, sums: np.ndarray) -> LanguageCounts:
 
 
 def _bins(lengths: list[Counter[int]]) -> list[int]:
-    """Begins of the bars, all as wide as a whole number of tokens, and the end of the last."""
+    """The starts of the bars, whose width is a whole number of tokens, and the end of the last."""
     longest = max((_covering_length(each) for each in lengths if each), default=0)
     width = longest // BARS + 1
     return list(range(0, longest + width + 1, width))
 
 
 def _covering_length(lengths: Counter[int]) -> int:
-    """The length that nearly all rows do not exceed."""
+    """The length that almost no row exceeds."""
     wanted, seen = SHOWN_SHARE * lengths.total(), 0
     for length in sorted(lengths):
         seen += lengths[length]

@@ -1,4 +1,4 @@
-"""The way back: ids to text and pieces to ids, where those that do not exist are marked and never an error."""
+"""Decoding: ids to text and pieces to ids, where unknown ones are marked instead of raising an error."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -12,7 +12,7 @@ from backend.tokenizers import AnyTokenizer
 def decode(
     tokenizer: AnyTokenizer, ids: Sequence[int], skip_special: bool = False, clean_up: bool | None = None
 ) -> str:
-    """The text of `ids`; an id that the tokenizer does not have appears as `⟨no token 99999⟩`."""
+    """The text of `ids`; an unknown id appears as `⟨no token 99999⟩`."""
     parts = []
     asked: dict[str, Any] = {} if clean_up is None else {"clean_up_tokenization_spaces": clean_up}
     for known, run in groupby(ids, lambda token: exists(tokenizer, token)):
@@ -34,7 +34,7 @@ def decode_rows(
 
 
 def pieces_to_text(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> PiecesAsText:
-    """The ids of pieces and the text that they make; a piece that does not exist appears as `⟨no piece abc⟩`."""
+    """The ids of pieces and their text; an unknown piece appears as `⟨no piece abc⟩`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     id_of = tokenizer.get_vocab().get if backend is None else backend.token_to_id
     ids = [_id(id_of, piece) for piece in pieces]
@@ -48,7 +48,7 @@ def pieces_to_text(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> PiecesAsTe
 
 
 def exists(tokenizer: AnyTokenizer, token: int) -> bool:
-    """Whether the tokenizer has this id; vocabularies may have holes."""
+    """Whether the tokenizer has this id; vocabularies may have gaps."""
     if not 0 <= token < 2**31:  # the backend raises OverflowError outside of its number type
         return False
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -71,6 +71,6 @@ def _row(tokenizer: AnyTokenizer, ids: list[int], skip_special: bool, clean_up: 
 def _id(id_of: Callable[[str], int | None], piece: str) -> int:
     try:
         found = id_of(piece)
-    except (TypeError, UnicodeEncodeError):  # a lone surrogate is no piece
+    except (TypeError, UnicodeEncodeError):  # a lone surrogate is not a piece
         return -1
     return -1 if found is None else int(found)

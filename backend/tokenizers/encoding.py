@@ -1,4 +1,4 @@
-"""Calls a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
+"""Calls a tokenizer with any of its options and returns everything about each token, as numpy columns."""
 
 from itertools import chain
 from typing import Any
@@ -19,13 +19,13 @@ VAST = 10**9
 
 
 def limit_of(tokenizer: AnyTokenizer) -> int | None:
-    """What the model reads at most, as far as the tokenizer says."""
+    """The model's maximum length, as far as the tokenizer says."""
     limit = tokenizer.model_max_length
     return int(limit) if isinstance(limit, (int, float)) and 0 < limit < VAST else None
 
 
 def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: TokenOptions) -> Columns:
-    """The tokens of a text or a pair. Raises InputError for options that cannot be."""
+    """The tokens of a text or a pair. Raises InputError for invalid options."""
     check(tokenizer, options, pair is not None)
     if not tokenizer.is_fast:
         return slow_encoding.encode(tokenizer, text, pair, options)
@@ -47,7 +47,7 @@ def encode_rows(
 
 
 def raw(tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, options: TokenOptions) -> list[Any]:
-    """The library's own encodings, as transformers asks for them; windows of a text follow each other."""
+    """The library's own encodings, requested as transformers does; windows of a text follow each other."""
     given: list[Any] = [words_of(one)[0] for one in texts] if options.pre_split else texts
     second: Any = pairs if pairs is None or not options.pre_split else [words_of(one)[0] for one in pairs]
     side = tokenizer.truncation_side
@@ -65,7 +65,7 @@ def raw(tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, opti
 
 
 def call_arguments(options: TokenOptions) -> dict[str, Any]:
-    """What transformers is called with."""
+    """The arguments for transformers' call."""
     return {
         "add_special_tokens": options.special_tokens,
         "is_split_into_words": options.pre_split,
@@ -111,7 +111,7 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
 
 
 def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
-    """Raises InputError where the libraries would stop with an error of their own, or end the process."""
+    """Raises InputError if the libraries would raise their own error, or end the process."""
     added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
     if options.max_length is not None:
         if options.max_length < 1:
@@ -165,7 +165,7 @@ def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
 
 
 def _check_room(tokenizer: AnyTokenizer, text: str, pair: str, options: TokenOptions) -> None:
-    """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
+    """Raises InputError if one text of a pair leaves the other's windows too little room: the library aborts."""
     assert options.max_length is not None
     free = replace(options, max_length=None, windows=False, padding="")
     whole = columns_of(raw(tokenizer, [text], [pair], free)[0], 0, text, pair, free)

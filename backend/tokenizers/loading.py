@@ -1,4 +1,4 @@
-"""Opens a tokenizer: from a folder, a file or a hub id, with nothing stored in it left switched on."""
+"""Opens a tokenizer: from a folder, a file or a hub id, with its stored truncation and padding switched off."""
 
 import hashlib
 import importlib.util
@@ -41,10 +41,10 @@ def open_tokenizer(
     options: dict[str, Any] | None = None,
     offline: bool = False,
 ) -> AnyTokenizer:
-    """The tokenizer of a local folder, a file of one or a hub id, without truncation and padding of its own.
+    """The tokenizer of a local folder, one of its files or a hub id, without its own truncation and padding.
 
-    `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
-    comes with it runs only where this user has agreed to it (`models.remote_code`). Raises InputError in one sentence with the way out.
+    `options` are passed at construction, when most take effect, and checked against the class. Code that
+    comes with it runs only if this user has approved it (`models.remote_code`). Raises InputError in one sentence.
     """
     wanted = options or {}
     _check_options(wanted)
@@ -75,28 +75,28 @@ def open_tokenizer(
 
 
 def open_named(name: str, revision: str = "main", offline: bool = False) -> AnyTokenizer:
-    """The same of a run too, by its name or path: what `naming` makes of the name is opened."""
+    """The same, also for a run's name or path: opens what `naming` resolves the name to."""
     found = resolve.resolve_name(name, revision)
     return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
 
 
 def opening_note(tokenizer: AnyTokenizer) -> str:
-    """What was assumed on opening since the files do not say it, as a sentence; empty where they do."""
+    """What was assumed on opening because the files do not say it, as a sentence; empty if nothing was."""
     return getattr(tokenizer, "_opening_note", "")
 
 
 def ensure_pad_token(tokenizer: AnyTokenizer) -> int:
-    """The id that fills rows to a common length; where the tokenizer has none, that of the end of text, else 0.
+    """The padding id; if the tokenizer has none, that of the end of text, else 0.
 
-    The tokenizer stays as it is: filler is known by the attention mask, never by its id, so that a real end of text
-    stays a target where both share an id (GPT-2).
+    The tokenizer is unchanged: padding is identified by the attention mask, never by its id, so that a real end of text
+    remains a target even if both share an id (GPT-2).
     """
     candidates = (tokenizer.pad_token_id, tokenizer.eos_token_id)
     return next((token for token in candidates if isinstance(token, int)), 0)
 
 
 def fingerprint(tokenizer: AnyTokenizer) -> str:
-    """Changes with anything that changes ids: vocabulary, normalisation, special tokens, options. For cache keys."""
+    """A cache key that changes with anything that affects ids: vocabulary, normalisation, special tokens, options."""
     digest = _hash_vocabulary(tokenizer)
     for part in _identity(tokenizer):
         digest.update(b"\0" + part.encode())
@@ -104,9 +104,9 @@ def fingerprint(tokenizer: AnyTokenizer) -> str:
 
 
 def files_fingerprint(name_or_path: str) -> str:
-    """Changes with any file from which the tokenizer of a folder is opened, without opening it, which takes seconds.
+    """Changes with any file that a folder's tokenizer is opened from, without opening it, which takes seconds.
 
-    Empty where more than these files decides it: for a hub id, a single file, or one whose code may run only if agreed to.
+    Empty if more than these files matters: for a hub id, a single file, or one whose code needs approval.
     """
     folder = user_path(name_or_path)
     if not folder.is_dir() or find_remote_code(folder) is not None:
@@ -177,9 +177,9 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> AnyTokeniz
 
 
 def _ignored_files(folder: Path, name: str) -> dict[str, None]:
-    """The keys of tokenizer_config.json that name a file, to be passed as None: then the folder's own file is taken.
+    """The keys of tokenizer_config.json that name a file, to pass as None so that the folder's own file is used.
 
-    Some name a file of whoever saved the tokenizer, and others could name any file of this computer.
+    Some name a file of whoever saved the tokenizer, and others could name any file on this computer.
     """
     stored = _read_json(folder / "tokenizer_config.json") or {}
     several = stored.get("fast_tokenizer_files") or []
@@ -196,7 +196,7 @@ def _ignored_files(folder: Path, name: str) -> dict[str, None]:
 
 
 def _only_file(folder: Path) -> Path | None:
-    """The vocabulary of a folder that has no configuration to say how it is opened."""
+    """The vocabulary of a folder without a configuration that says how to open it."""
     names = {file.name for file in _files(folder)}
     if names & {"config.json", "tokenizer_config.json", "tokenizer.json"}:
         return None
@@ -309,7 +309,7 @@ def _check_limit(tokenizer: AnyTokenizer, name: str) -> None:
 
 
 def _read_json(path: Path, *, unique: bool = False) -> Any:
-    """None where it is not there, or no JSON object. Raises InputError where a key stands twice in one that is to be `unique`."""
+    """None if it is missing or not a JSON object. Raises InputError for duplicate keys if `unique`."""
     if not path.is_file():
         return None
     content = read_small(path) or b""
@@ -322,7 +322,7 @@ def _read_json(path: Path, *, unique: bool = False) -> Any:
 
 
 def _code_folder(folder: Path) -> Path | None:
-    """The copy of the folder from which its code runs. Raises InputError where the tokenizer is code not agreed to."""
+    """The copy of the folder from which its code runs. Raises InputError if the tokenizer needs unapproved code."""
     if code := code_folder(folder, model=False, tokenizer=True):
         return code
     of_model = find_remote_code(folder, tokenizer=False)  # its configuration may say which tokenizer it has
@@ -343,7 +343,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _hub_folder(name: str, revision: str, offline: bool) -> Path:
-    """The cached copy of a hub repository's small files, fetched where it is missing and the network may be used."""
+    """The cached copy of a hub repository's small files, downloaded if missing and the network may be used."""
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
     from backend.data.hub_answers import check_content, check_revision, install_limits
@@ -407,7 +407,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
 
 
 def _switch_on_segments(tokenizer: AnyTokenizer) -> None:
-    """transformers 5 no longer hands on the segments of these, though their models were trained with them."""
+    """Return the segments of these models, which transformers 5 drops although they were trained with them."""
     kinds = ("AlbertTokenizer", "BigBirdTokenizer", "FunnelTokenizer", "XLNetTokenizer")
     if type(tokenizer).__name__.startswith(kinds) and "token_type_ids" not in tokenizer.model_input_names:
         tokenizer.model_input_names = [*tokenizer.model_input_names, "token_type_ids"]
@@ -438,7 +438,7 @@ def _hash_vocabulary(tokenizer: AnyTokenizer) -> Any:
     key = digest.digest() + hashlib.sha256(written.encode()).digest()
     if key not in _HASHED:
         values = json.loads(written)
-        values.update(truncation=None, padding=None)  # what the last call asked for
+        values.update(truncation=None, padding=None)  # the options of the last call
         digest.update(b"\0" + json.dumps(values, sort_keys=True).encode())
         _HASHED[key] = digest
     return _HASHED[key].copy()

@@ -1,10 +1,10 @@
 """Tokenises a text of any length in constant memory: block by block, equal to tokenising it whole.
 
-A block is tokenised with some text before and after it, and its tokens are cut off where the text was: so a block knows
-the beginnings and ends around it that a tokenizer may look at. A place is taken for a cut only after a short stretch of
-text around it, tokenised by itself, gave the same tokens as the block did; where no place near by does, the block grows.
-Tokenizers part words at white space by rules that look no further than this, so that the cut is exact; where words are
-not parted at all (long runs without a space), it is exact as far as both sides agree over hundreds of characters.
+A block is tokenised with some text before and after it, whose tokens are then dropped: so a block has
+the context that a tokenizer may look at. A position is accepted as a cut only if a short stretch of
+text around it, tokenised alone, gives the same tokens as the block; if no nearby position does, the block grows.
+Tokenizers split words at white space by rules that look no further than this, so the cut is exact; if there are no
+word boundaries (long runs without a space), it is exact as far as both sides agree over hundreds of characters.
 """
 
 import re
@@ -41,7 +41,7 @@ Read = Callable[[int], str]
 
 @dataclass(frozen=True)
 class Block:
-    """Tokens of a stretch of the text; their offsets point into `text`, which is the whole text's from `start` on."""
+    """Tokens of a stretch of the text; their offsets point into `text`, which starts at `start` of the whole text."""
 
     columns: Columns
     text: str
@@ -52,7 +52,7 @@ class Block:
 
 
 def blocks(tokenizer: AnyTokenizer, read: Read, size: int) -> Iterator[Block]:
-    """The tokens of the whole text, without those that are added; words are counted on from block to block."""
+    """The tokens of the whole text, without added special ones; words are numbered across blocks."""
     text, begin, start, byte_start = "", 0, 0, 0
     width, words, over = size, 0, False
     while True:
@@ -80,12 +80,12 @@ def blocks(tokenizer: AnyTokenizer, read: Read, size: int) -> Iterator[Block]:
 
 
 def _find_cut(tokenizer: AnyTokenizer, found: Columns, text: str, begin: int, near: int) -> int | None:
-    """A place not far before `near` at which the text may be cut; None where no place is good."""
+    """A position shortly before `near` at which the text may be cut; None if there is none."""
     return next((place for place in _cut_candidates(text, begin, near) if _agrees(tokenizer, found, text, place)), None)
 
 
 def _cut_candidates(text: str, begin: int, near: int) -> list[int]:
-    """Ends of lines first, then of words, then anywhere between two characters that a reader tells apart."""
+    """Line ends first, then word ends, then anywhere between two visible characters."""
     low = max(begin + AROUND, near - NEAR)
     gaps = [match.start() for match in _GAP.finditer(text, low, near)][::-1]
     lines = [place for place in gaps if text[place] == "\n"]
@@ -98,7 +98,7 @@ def _is_border(text: str, place: int) -> bool:
 
 
 def _agrees(tokenizer: AnyTokenizer, found: Columns, text: str, place: int) -> bool:
-    """Whether a token begins here, and the text around it alone gives the same tokens."""
+    """Whether a token starts here, and the text around it alone gives the same tokens."""
     low = place - AROUND
     alone = encode(tokenizer, text[low : place + AROUND], None, PLAIN)
     one, other = (
@@ -118,7 +118,7 @@ def _columns_around(columns: Columns, place: int) -> Columns:
 
 
 class Stream:
-    """Reads a source to its end once; then `rest` has the counts."""
+    """Reads a source to its end once; afterwards `rest` has the counts."""
 
     def __init__(self, tokenizer: AnyTokenizer, source: File | Text, special_tokens: bool) -> None:
         self._tokenizer, self._source, self._special = tokenizer, source, special_tokens
@@ -127,7 +127,7 @@ class Stream:
         self._in_word = False
 
     def arrays(self, report: Report) -> Iterator[Arrays]:
-        """Columns of the whole text, offsets from its beginning; the source is closed afterwards."""
+        """Columns of the whole text, offsets from its start; the source is closed afterwards."""
         try:
             yield from self._arrays(report)
         finally:
@@ -147,7 +147,7 @@ class Stream:
             yield self._tables.arrays(after, [])
 
     def facts(self) -> Tokens:
-        """All but the columns."""
+        """Everything but the columns."""
         source = self._source
         told = tokenize.about(self._tokenizer, tokenize.surrogate_notes(source.replaced))
         return self._tables.finish(
@@ -160,7 +160,7 @@ class Stream:
         )
 
     def _encode_whole(self) -> Arrays:
-        """A tokenizer without offsets gets the text at once, since nobody could tell where a cut is safe."""
+        """Tokenise the whole text at once: without offsets no cut is known to be safe."""
         text = "".join(iter(lambda: self._source.read(_MANY), ""))
         columns = encode(self._tokenizer, text, None, TokenOptions(special_tokens=self._special))
         self._count(Block(columns, text, 0, 0, len(text)))
@@ -190,7 +190,7 @@ class Stream:
 
 
 def _ends(tokenizer: AnyTokenizer) -> tuple[Columns, Columns, int]:
-    """What is added before and after a text, and the text's type id."""
+    """The tokens added before and after a text, and the text's type id."""
     around = encode(tokenizer, "a", None, TokenOptions())
     own = np.flatnonzero(around.sequence != NOWHERE)
     if not len(own):

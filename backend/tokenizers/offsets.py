@@ -1,4 +1,4 @@
-"""Where tokens lie in a text: in characters, for tokenizers that do not tell, and in UTF-8 bytes."""
+"""Where tokens are in a text: in characters, for tokenizers without offsets, and in UTF-8 bytes."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ _SPACES = str.maketrans({"▁": " ", "Ġ": " "})
 
 
 def are_exact(tokenizer: AnyTokenizer) -> bool:
-    """Whether the places need no guess: every token is one byte or one character."""
+    """Whether the positions are exact: every token is one byte or one character."""
     return type(tokenizer).__name__ in (*_BYTES, *_CHARACTERS)
 
 
 def spans(tokenizer: AnyTokenizer, ids: Sequence[int], text: str) -> np.ndarray:
-    """(tokens, 2) characters: counted where tokens are bytes or characters, else the next place of each token's text."""
+    """(tokens, 2) characters: counted if tokens are bytes or characters, else each token's next occurrence."""
     pieces = [str(one or "") for one in tokenizer.convert_ids_to_tokens(list(ids))]
     if are_exact(tokenizer):
         of_bytes = is_of_bytes(tokenizer)
-        # A special token that stands in the text is one token of several bytes or characters.
+        # A special token in the text is one token of several bytes or characters.
         sizes = [1 if len(one) == 1 else len(one.encode() if of_bytes else one) for one in pieces]
         places = byte_places(text) if of_bytes else np.arange(len(text) + 1, dtype=np.int64)
         if sum(sizes) == places[-1]:
@@ -32,12 +32,12 @@ def spans(tokenizer: AnyTokenizer, ids: Sequence[int], text: str) -> np.ndarray:
 
 
 def is_of_bytes(tokenizer: AnyTokenizer) -> bool:
-    """Whether every piece is one byte, written as the character of that number."""
+    """Whether every piece is one byte, written as the character with that number."""
     return type(tokenizer).__name__ in _BYTES
 
 
 def _spans_of_sizes(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Spans of tokens of these sizes, in the units of `places`, where the characters begin."""
+    """Spans of tokens with these sizes, in the units of `places`, the starts of the characters."""
     ends = np.cumsum(sizes)
     begins = np.searchsorted(places, ends - sizes, side="right") - 1
     return np.stack([begins, np.searchsorted(places, ends, side="left")], 1)
@@ -64,7 +64,7 @@ def _fold_piece(piece: str) -> str:
 
 
 def _fold(text: str) -> tuple[str, np.ndarray]:
-    """Compatibility forms and case made one, and for every character the one of the text that it came from."""
+    """The text with compatibility forms and case folded, and for every character the original one that it came from."""
     parts = [unicodedata.normalize("NFKC", sign).casefold() for sign in text]
     sizes = np.array([len(part) for part in parts], np.int64)
     return "".join(parts), np.append(np.repeat(np.arange(len(text)), sizes), len(text))
@@ -73,11 +73,11 @@ def _fold(text: str) -> tuple[str, np.ndarray]:
 def byte_spans(
     start: np.ndarray, end: np.ndarray, sizes: np.ndarray, places: np.ndarray, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Byte spans (tokens,) of character spans; `sizes` are the bytes of each piece, −1 where it has no bytes of its own.
+    """Byte spans (tokens,) from character spans; `sizes` are the bytes of each piece, −1 if it is not a byte piece.
 
-    Tokens that overlap the one before them share characters with it: within such a group bytes are counted from its
-    beginning. `first` marks tokens that begin anew whatever lies before them. A group whose bytes do not add up (the
-    normaliser changed them) keeps the spans of its characters. `places` is `byte_places` of the text.
+    Tokens that overlap the previous one share characters with it: within such a group, bytes are counted from its
+    start. `first` marks tokens that start a new group regardless. A group whose bytes do not add up (the
+    normaliser changed them) keeps its character spans. `places` is `byte_places` of the text.
     """
     low, high = places[start], places[end]
     if not len(start):
@@ -105,7 +105,7 @@ def byte_spans(
 
 
 def is_partial(byte_start: np.ndarray, byte_end: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """(tokens,) whether a span begins or ends within a character."""
+    """(tokens,) whether a span starts or ends inside a character."""
     whole = np.zeros(int(places[-1]) + 1, bool)
     whole[places] = True
     return ~(whole[byte_start] & whole[byte_end])

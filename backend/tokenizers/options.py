@@ -1,4 +1,4 @@
-"""The options of a tokenizer: those that its class takes, those that Burnish adds, and those that its file has stored."""
+"""The options of a tokenizer: those of its class, those that Burnish adds, and those stored in its file."""
 
 import inspect
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ _COMMON = {
 
 
 def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
-    """The options less those that are applied afterwards. Raises InputError where one has a value that cannot be."""
+    """The options without those applied afterwards. Raises InputError for an invalid value."""
     for side in _SIDES:
         if options.get(side, "left") not in ("left", "right"):
             raise _mistake(side, message("{options} is not a side; use left or right", options=repr(options[side])))
@@ -35,7 +35,7 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(tokenizer: AnyTokenizer, options: dict[str, Any], name: str) -> None:
-    """Raises InputError for an option that would do nothing: transformers itself ignores what it does not know."""
+    """Raises InputError for an option without effect: transformers itself ignores unknown ones."""
     taken = _constructor_defaults(tokenizer)
     known = sorted({*taken, *_COMMON, *_options_of_steps(tokenizer)})
     for option, value in options.items():
@@ -85,7 +85,7 @@ def _prefix_space(backend: Any, on: bool) -> None:
 
 
 def list_options(tokenizer: AnyTokenizer) -> list[TokenizerOption]:
-    """Every option worth a field, with its present value."""
+    """Every option worth a field, with its current value."""
     defaults = _constructor_defaults(tokenizer)
     found: list[TokenizerOption] = []
     for name in sorted({*defaults, *_COMMON, *_options_of_steps(tokenizer)} - {"use_fast", "model_input_names"}):
@@ -118,7 +118,7 @@ def _current_value(tokenizer: AnyTokenizer, name: str, default: Any) -> Any:
 
 
 def _constructor_defaults(tokenizer: AnyTokenizer) -> dict[str, Any]:
-    """Option → default of the constructors of the tokenizer's class and those above it."""
+    """Option → default, from the constructors of the tokenizer's class and its base classes."""
     found: dict[str, Any] = {}
     for kind in type(tokenizer).__mro__:
         if kind is not object and "__init__" in vars(kind):
@@ -129,7 +129,7 @@ def _constructor_defaults(tokenizer: AnyTokenizer) -> dict[str, Any]:
 
 
 def _options_of_steps(tokenizer: AnyTokenizer) -> set[str]:
-    """Options that a stored normaliser or pre-tokenizer takes where the class is a general one."""
+    """Options of a stored normaliser or pre-tokenizer, if the class is a general one."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return set()
@@ -149,17 +149,17 @@ def _mistake(option: str, reason: str) -> InputError:
 
 
 def stored_truncation(tokenizer: AnyTokenizer) -> str:
-    """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
+    """The truncation and padding stored in the tokenizer's file, as a sentence; empty if there is none."""
     return getattr(tokenizer, "_stored_truncation", "")
 
 
 def stored_options(tokenizer: AnyTokenizer) -> TokenOptions:
-    """The same as options, by which it can be switched on again."""
+    """The same as options that switch it on again."""
     return getattr(tokenizer, "_stored_options", TokenOptions())
 
 
 def switch_off_stored(tokenizer: AnyTokenizer) -> None:
-    """Nothing is cut or filled unless asked for; what was stored is remembered."""
+    """Switch off truncation and padding unless requested; the stored settings are remembered."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return
@@ -172,7 +172,7 @@ def switch_off_stored(tokenizer: AnyTokenizer) -> None:
 
 
 def _as_options(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> TokenOptions:
-    """Both as a backend tells them, as options that have the same effect."""
+    """A backend's truncation and padding as options with the same effect."""
     found: dict[str, Any] = {}
     if padding:
         length = padding.get("length")

@@ -1,4 +1,4 @@
-"""What a person may call a tokenizer: besides a folder, file or hub id also a run, which has its model's."""
+"""The names that a tokenizer can be given by: a folder, file, hub id, or a run, which has its model's tokenizer."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ FIELD = "model.tokenizer"
 
 @dataclass(frozen=True)
 class ResolvedTokenizer:
-    """Where a tokenizer is, and with which options it is to be opened."""
+    """Where a tokenizer is, and with which options to open it."""
 
     name_or_path: str
     revision: str = "main"
@@ -27,8 +27,8 @@ class ResolvedTokenizer:
 
 
 def resolve_name(name: str, revision: str = "main", options: dict[str, Any] | None = None) -> ResolvedTokenizer:
-    """What `name` means, which may hold a revision and options (`contract.tokens.options`). A run has the tokenizer of its
-    model, or while it has none that of the model it began from."""
+    """Resolve `name`, which may include a revision and options (`contract.tokens.options`). A run has its model's
+    tokenizer or, before it has one, that of the model it started from."""
     given = tokenizer_name.parse_name(name)
     name, options = given.tokenizer, {**given.options, **(options or {})}
     revision = revision if given.revision == tokenizer_name.MAIN else given.revision

@@ -1,4 +1,4 @@
-"""Writes a tokenizer as transformers loads it: beside and renamed, never over another one."""
+"""Writes a tokenizer that transformers can load: atomically, never over another one."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ _LAST = "tokenizer.json"
 
 
 def check_free(folder: Path, field: str) -> None:
-    """Raises InputError where `folder` cannot take a new tokenizer; `field` is what the person named it by."""
+    """Raises InputError if `folder` cannot take a new tokenizer; `field` is the option that named it."""
     if folder.exists() and not folder.is_dir():
         raise InputError("{field}: {folder} is a file; choose a new folder", field, field=field, folder=folder)
     if any((folder / name).exists() for name in _OF_A_TOKENIZER):
@@ -36,7 +36,7 @@ def check_free(folder: Path, field: str) -> None:
 
 
 def save(tokenizer: AnyTokenizer, folder: Path, field: str) -> None:
-    """Write into a new folder, or into one that has no tokenizer. Raises InputError where it has one by now."""
+    """Write to a new folder, or to one without a tokenizer. Raises InputError if it has one by now."""
     folder = folder.absolute()
     check_free(folder, field)
     with output_errors(folder, field, folder.parent):

@@ -1,4 +1,4 @@
-"""Opens a SentencePiece model file with the normaliser that it holds, as a tokenizer with offsets."""
+"""Opens a SentencePiece model file with its own normaliser, as a tokenizer with offsets."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
 
 
 def tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer that gives the pieces of sentencepiece itself. Raises InputError."""
+    """A tokenizer that gives exactly sentencepiece's pieces. Raises InputError."""
     stored = _read_model(path)
     _check_normaliser(stored, path)
     trainer, rules = stored.trainer_spec, stored.normalizer_spec
@@ -57,9 +57,9 @@ def tokenizer(path: Path) -> Tokenizer:
 
 
 def check(path: Path) -> None:
-    """Raises InputError where the normaliser of a file would end the process of a library that opens it.
+    """Raises InputError if a file's normaliser would crash a library that opens it.
 
-    All else is said by whoever needs the file: it may be of another kind, or lie there for nothing.
+    Other problems are reported when the file is used: it may be of another kind, or unused.
     """
     try:
         stored = _read_model(path)
@@ -105,7 +105,7 @@ def _damaged_error(path: Path) -> InputError:
 
 
 def _merges(stored: Any, vocabulary: dict[str, int]) -> list[tuple[str, str]]:
-    """Every pair of pieces that makes a piece, in the order in which SentencePiece would merge them."""
+    """Every pair of pieces that makes a piece, in SentencePiece's merge order."""
     found = []
     for number, one in enumerate(stored.pieces):
         if one.type != _NORMAL:

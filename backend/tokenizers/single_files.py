@@ -35,12 +35,12 @@ _ROLES = {
 
 
 def belongs_to_folder(path: Path) -> bool:
-    """Whether the file is part of a folder that says how it is to be opened."""
+    """Whether the file is part of a folder that says how to open it."""
     return path.suffix in ENDINGS and (path.parent / CONFIGURATION).is_file()
 
 
 def open_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
-    """A tokenizer of one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
+    """A tokenizer from one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
     with open_regular(path) as file:  # the libraries open it by its name
         size = os.fstat(file.fileno()).st_size
     if not 0 < size < MAX_VOCABULARY:
@@ -92,7 +92,7 @@ def _read_tokenizer_json(path: Path) -> Tokenizer:
 
 
 def _of_merges(folder: Path) -> Tokenizer:
-    """BPE of vocab.json and merges.txt; how words are parted follows from the pieces."""
+    """BPE from vocab.json and merges.txt; how words are split is inferred from the pieces."""
     missing = next((name for name in ("vocab.json", "merges.txt") if not (folder / name).is_file()), None)
     if missing:
         raise _mistake(folder, half_message(missing))
@@ -116,7 +116,7 @@ def _of_merges(folder: Path) -> Tokenizer:
 
 
 def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
-    """WordPiece of a vocab.txt, with BERT's steps."""
+    """WordPiece from a vocab.txt, with BERT's steps."""
     try:
         pieces = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
@@ -147,7 +147,7 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
 
 
 def half_message(missing: str) -> str:
-    """What a person is told of a BPE tokenizer of which one file is missing."""
+    """The message for a BPE tokenizer with one file missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
     return message(
         "this tokenizer is incomplete: {there} is there, but {missing} is not; add {missing}",

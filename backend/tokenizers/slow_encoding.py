@@ -1,4 +1,4 @@
-"""Calls a tokenizer written in Python, which tells neither offsets nor windows: those are worked out here."""
+"""Calls a tokenizer written in Python, which has no offsets or windows: those are computed here."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ TOO_SHORT = message(
 
 
 def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: Any) -> Columns:
-    """As `encoding.encode`; word ids are told only for words that were split before."""
+    """As `encoding.encode`; word ids are only given for pre-split words."""
     parts = list(_encode_windows(tokenizer, text, pair, options))
     width = max(len(one) for one in parts)
     return join_columns([_pad(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
@@ -45,7 +45,7 @@ def _encode_windows(tokenizer: AnyTokenizer, text: str, pair: str | None, option
 
 
 def check_stride(stride: int, room: int) -> None:
-    """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
+    """Raises InputError if windows with `room` tokens for their text would not advance."""
     if stride >= room:
         raise InputError(
             "stride: {stride} must be less than the {value} tokens of text that fit in a window; use "
@@ -71,7 +71,7 @@ def _text(tokenizer: AnyTokenizer, text: str, pre_split: bool) -> tuple[list[int
 
 
 def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) -> Iterator[list[Span]]:
-    """Which tokens of each text every window has."""
+    """Which tokens of each text are in every window."""
     whole = [(0, length) for length in lengths]
     excess = 0 if room is None else sum(lengths) - room
     if excess <= 0:
@@ -130,7 +130,7 @@ def _prepare(tokenizer: AnyTokenizer, told: Any, kept: list[Span], options: Any)
 
 
 def _content_slices(whole: list[int], texts: list[list[int]]) -> list[slice]:
-    """Where each text's ids lie among those with special tokens; a text is never broken up."""
+    """Where each text's ids are among those with special tokens; a text is always contiguous."""
     found, begin = [], 0
     for number, ids in enumerate(texts):
         later = sum(len(one) for one in texts[number + 1 :])

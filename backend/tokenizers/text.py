@@ -1,4 +1,4 @@
-"""A text before a tokenizer gets it: read, freed of lone surrogates, with the places of its lines, words and bytes."""
+"""A text before tokenization: reading, replacing lone surrogates, and the positions of its lines, words and bytes."""
 
 import io
 import re
@@ -13,7 +13,7 @@ REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def replace_surrogates(text: str) -> tuple[str, int]:
-    """The text with every lone surrogate as U+FFFD, so that places stay, and how many there were."""
+    """The text with every lone surrogate replaced by U+FFFD, which keeps positions, and how many there were."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -22,19 +22,19 @@ def replace_surrogates(text: str) -> tuple[str, int]:
 
 
 def lines_of(text: str) -> list[str]:
-    """What line feeds part, as in a file, without the ends of lines; U+2028 and the like stay within a line."""
+    """The text split at line feeds, as in a file, without line ends; U+2028 and the like stay within a line."""
     lines = text.split("\n")
     return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def words_of(text: str) -> tuple[list[str], np.ndarray]:
-    """What white space parts, and where each word begins."""
+    """The words between white space, and where each starts."""
     found = list(re.finditer(r"\S+", text))
     return [one.group() for one in found], np.array([one.start() for one in found], np.int64)
 
 
 def byte_places(text: str) -> np.ndarray:
-    """(characters + 1,) where each character begins in UTF-8, and where the last one ends."""
+    """(characters + 1,) where each character starts in UTF-8, and where the last one ends."""
     if text.isascii():
         return np.arange(len(text) + 1, dtype=np.int64)
     points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
@@ -63,11 +63,11 @@ class Text:
         return part
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class File:
-    """A UTF-8 file as it is, line ends and all, but for a byte order mark."""
+    """A UTF-8 file unchanged, including line ends, but without a byte order mark."""
 
     unit = "bytes"
     text, replaced = "", 0
@@ -88,11 +88,11 @@ class File:
 
     @property
     def read_so_far(self) -> int:
-        """Bytes."""
+        """Bytes read so far."""
         return self._raw.tell()
 
     def read(self, count: int) -> str:
-        """The next characters; an empty text at the end. Raises InputError where they are not UTF-8."""
+        """The next characters; an empty text at the end. Raises InputError if they are not UTF-8."""
         try:
             return self._lines.read(count)
         except UnicodeDecodeError as error:
@@ -103,5 +103,5 @@ class File:
             ) from None
 
     def close(self) -> None:
-        """Before the end of the file, too."""
+        """Can be called before the end of the file, too."""
         self._lines.close()

@@ -1,4 +1,4 @@
-"""Opens a tiktoken file: a line per piece, its bytes in base64 and its rank."""
+"""Opens a tiktoken file: one line per piece, with its bytes in base64 and its rank."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ _PATTERNS = {50_256: ("GPT-2's", _GPT2), 50_280: ("GPT-2's", _GPT2), 199_998: ("
 
 
 def is_one(path: Path) -> bool:
-    """Whether the file begins as tiktoken files do."""
+    """Whether the file starts as tiktoken files do."""
     with open_regular(path) as file:
         parts = file.readline(4096).split()
     try:
@@ -40,7 +40,7 @@ def is_one(path: Path) -> bool:
 
 
 def tokenizer(path: Path) -> tuple[Tokenizer, str]:
-    """The tokenizer, and a sentence on what the file does not tell. Raises InputError."""
+    """The tokenizer, and a sentence on what the file does not contain. Raises InputError."""
     ranks = _ranks(path)
     name, pattern = _PATTERNS.get(len(ranks), ("cl100k's", _CL100K))
     vocabulary = {_as_signs(piece): rank for piece, rank in ranks.items()}
@@ -88,7 +88,7 @@ def _ranks(path: Path) -> dict[bytes, int]:
 
 
 def _merges(ranks: dict[bytes, int]) -> list[tuple[bytes, bytes]]:
-    """The pair that makes each piece: what byte-pair encoding leaves of it when only lower ranks may merge."""
+    """The pair that makes each piece: the result of byte-pair encoding with only lower ranks."""
     ordered = sorted((rank, piece) for piece, rank in ranks.items() if len(piece) > 1)
     found = []
     for rank, piece in ordered:

@@ -1,4 +1,4 @@
-"""Counts the tokens of many texts: how many each has, how often each piece occurs, and how well a tokenizer compresses."""
+"""Counts the tokens of many texts: per text, per piece, and how well a tokenizer compresses."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -17,7 +17,7 @@ Report = Callable[[int], None]
 
 
 class TokenCounter:
-    """One tokenizer, asked for nothing but ids; special tokens are not added."""
+    """Counts with one tokenizer, using only ids; special tokens are not added."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -42,7 +42,7 @@ class TokenCounter:
 
 
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts in lists of a size that is cut within a moment."""
+    """Texts in lists small enough to tokenize in a moment."""
     batch: list[str] = []
     characters = 0
     for text in texts:
@@ -71,7 +71,7 @@ def count_pieces(tokenizer: AnyTokenizer, texts: Iterable[str], report: Report) 
 
 
 def counts_of_ids(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The counts by id as counts of these ids; 0 for those that never occurred."""
+    """The counts of these ids; 0 for those that never occurred."""
     found = np.zeros(len(ids), np.int64)
     known = ids < len(counts)
     found[known] = counts[ids[known]]
@@ -84,7 +84,7 @@ def measure_compression(
     texts: Iterable[str],
     done: Callable[[int], None] = lambda count: None,
 ) -> Compression:
-    """Without special tokens, nothing truncated; `done` is told how many texts are measured."""
+    """Without special tokens or truncation; `done` receives the number of texts measured."""
     counter = TokenCounter(tokenizer)
     rows = tokens = words = characters = size = unknown = 0
     for part in batches(texts):

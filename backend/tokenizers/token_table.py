@@ -1,4 +1,4 @@
-"""Tokens as numpy columns, and the table that is answered: the pieces that occur, bytes, and what can be counted on the way."""
+"""Tokens as numpy columns, and the answer's table: the pieces that occur, bytes, and counts collected on the way."""
 
 from dataclasses import dataclass, field, fields
 
@@ -17,7 +17,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Columns:
-    """Tokens; `start` and `end` are characters of the text that `sequence` names, 0 where it names none."""
+    """Tokens; `start` and `end` are characters of the text that `sequence` names, 0 if it names none."""
 
     ids: np.ndarray
     sequence: np.ndarray
@@ -37,7 +37,7 @@ class Columns:
 
 
 def join_columns(parts: list[Columns]) -> Columns:
-    """Columns after each other."""
+    """Concatenate columns."""
     if len(parts) == 1:
         return parts[0]
     return Columns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)))
@@ -49,19 +49,19 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Table:
-    """Tokens as they are answered: `columns`, and everything else."""
+    """The answer's tokens: `columns`, and everything else."""
 
     columns: Arrays
     rest: Tokens
 
     def answer(self) -> Tokens:
-        """All in one value."""
+        """Everything in one value."""
         lists = {name: values.tolist() for name, values in self.columns.items()}
         return msgspec.structs.replace(self.rest, columns=TokenColumns(**lists))
 
 
 class Tables:
-    """Turns columns into what is answered, one block of a text after the other."""
+    """Turns columns into answers, one block of text after another."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -71,7 +71,7 @@ class Tables:
         self.counts = TokenTotals()
 
     def arrays(self, columns: Columns, sources: list[str]) -> Arrays:
-        """Of tokens whose offsets point into `sources`."""
+        """The arrays of tokens whose offsets point into `sources`."""
         which = self._of_pieces(columns.ids)
         mine = _Facts.of(self.pieces)
         spans, cut = np.zeros((len(columns), 2), np.int64), np.zeros(len(columns), bool)
@@ -107,11 +107,11 @@ class Tables:
         }
 
     def finish(self, rest: Tokens) -> Tokens:
-        """`rest` with the pieces and counts of all blocks."""
+        """Complete `rest` with the pieces and counts of all blocks."""
         return msgspec.structs.replace(rest, pieces=self.pieces, **msgspec.structs.asdict(self.counts))
 
     def _of_pieces(self, ids: np.ndarray) -> np.ndarray:
-        """The place of each id in `pieces`; new ones are added in the order of their ids."""
+        """The index of each id in `pieces`; new ones are added in id order."""
         highest = int(ids.max(initial=0))
         if highest >= len(self._places):
             self._places = np.pad(self._places, (0, highest + 1 - len(self._places)), constant_values=NOWHERE)
@@ -126,7 +126,7 @@ class Tables:
         return self._places[ids]
 
     def _unknown(self, columns: Columns, places: np.ndarray, which: np.ndarray, sources: list[str]) -> int:
-        """How many tokens stand for what cannot be written; who writes `[UNK]` into the text means just that."""
+        """The number of unknown tokens, not counting a literal `[UNK]` in the text."""
         sizes = columns.end[places] - columns.start[places]
         lengths = np.array([len(one.piece) for one in self.pieces], np.int64)[which[places]]
         written = sum(
@@ -139,7 +139,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Of each piece: the bytes that it stands for (−1 where it is none of bytes), and two claims."""
+    """Per piece: its bytes (−1 if it is not a byte piece), and two flags."""
 
     sizes: np.ndarray = field()
     unknown: np.ndarray = field()

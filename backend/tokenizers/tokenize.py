@@ -1,4 +1,4 @@
-"""What a tokenizer makes of a text, for people to look at: every token with its place; and what it says of itself."""
+"""Tokenizes a text for display: every token with its position; and describes the tokenizer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def tokenize(
     turns: tuple[MessageSpan, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """Every token of `text` and `pair`; nothing truncated or padded unless asked. Raises InputError."""
+    """Every token of `text` and `pair`; no truncation or padding unless requested. Raises InputError."""
     sources, replaced = zip(
         *(replace_surrogates(one) for one in ([text] if pair is None else [text, pair])), strict=True
     )
@@ -55,7 +55,7 @@ def tokenize(
 
 
 def describe(tokenizer: AnyTokenizer, named: ResolvedTokenizer) -> TokenizerDescription:
-    """All that `TokenizerDescription` asks."""
+    """Everything in `TokenizerDescription`."""
     known = vocabulary_of(tokenizer)
     own = template_among(tokenizer.chat_template)
     ids = tokenizer.get_vocab().values()
@@ -88,7 +88,7 @@ def _side(value: str) -> Side:
 
 
 def about(tokenizer: AnyTokenizer, notes: tuple[str, ...] = ()) -> Tokens:
-    """What an answer says of the tokenizer itself."""
+    """The part of an answer about the tokenizer itself."""
     told = opening_note(tokenizer)
     return Tokens(
         limit=limit_of(tokenizer),
@@ -99,7 +99,7 @@ def about(tokenizer: AnyTokenizer, notes: tuple[str, ...] = ()) -> Tokens:
 
 
 def surrogate_notes(replaced: int) -> tuple[str, ...]:
-    """A sentence where lone surrogates were replaced."""
+    """A sentence if lone surrogates were replaced."""
     if not replaced:
         return ()
     return (
@@ -117,7 +117,7 @@ FIRST, UNSURE = 2_000, 200
 
 
 def round_trip(tokenizer: AnyTokenizer, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> RoundTrip:
-    """Whether the ids of every text, special tokens that were added left out, decode to it."""
+    """Whether each text's ids, without added special tokens, decode back to it."""
     for sequence, (text, own) in enumerate(zip(texts, ids, strict=True)):
         decoded, place = _compare_decoded(tokenizer, text, own)
         if place is not None:
@@ -130,7 +130,7 @@ def round_trip(tokenizer: AnyTokenizer, texts: Sequence[str], ids: Sequence[Sequ
 
 
 def _compare_decoded(tokenizer: AnyTokenizer, text: str, ids: Sequence[int]) -> tuple[str, int | None]:
-    """What the ids decode to, as far as it matters, and the first difference; a lossy tokenizer shows it in the beginning."""
+    """The relevant part of the decoded text, and the first difference; a lossy tokenizer shows it early."""
     if len(ids) > FIRST:
         decoded = str(tokenizer.decode(list(ids[:FIRST]), skip_special_tokens=False))
         place = first_difference(text, decoded)
@@ -141,7 +141,7 @@ def _compare_decoded(tokenizer: AnyTokenizer, text: str, ids: Sequence[int]) -> 
 
 
 def first_difference(one: str, other: str) -> int:
-    """The place of the first character that is not the same, or of the end of the shorter one."""
+    """The index of the first character that differs, or the end of the shorter text."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -153,7 +153,7 @@ def first_difference(one: str, other: str) -> int:
 
 
 def as_json(table: Table) -> dict[str, Any]:
-    """What `burnish tokenize --json` prints: one list per column, every window's tokens after each other."""
+    """The output of `burnish tokenize --json`: one list per column, with all windows' tokens concatenated."""
     columns, rest = table.columns, table.rest
     pieces = [rest.pieces[place] for place in columns["piece"].tolist()]
     told = msgspec.to_builtins(rest)
@@ -179,7 +179,7 @@ def as_json(table: Table) -> dict[str, Any]:
 
 
 def _longest(columns: dict[str, np.ndarray]) -> int:
-    """Tokens of the longest window, padding left out."""
+    """Tokens in the longest window, without padding."""
     return int(np.bincount(columns["window"], weights=columns["mask"] == 1).max(initial=0))
 
 
@@ -191,7 +191,7 @@ def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
 def _encode_untruncated(
     tokenizer: AnyTokenizer, sources: tuple[str, ...], options: TokenOptions, columns: Columns
 ) -> Columns:
-    """The tokens when nothing is cut off."""
+    """The tokens without truncation."""
     if options.max_length is None:
         return columns
     uncut = replace(options, max_length=None, windows=False, padding="")

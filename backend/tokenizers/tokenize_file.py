@@ -25,7 +25,7 @@ CHARACTERS = 500_000
 def write(
     tokenizer: AnyTokenizer, source: Path, target: Path, options: TokenOptions, report: Report
 ) -> tuple[int, int]:
-    """Rows and tokens written: `ids`, `attention_mask` and `offsets` (begin and end after each other) per line."""
+    """Rows and tokens written: `ids`, `attention_mask` and `offsets` (start and end alternating) per line."""
     import pyarrow as pa
 
     numbers, marks = pa.list_(pa.int32()), pa.list_(pa.int8())
@@ -75,7 +75,7 @@ class _Lines:
 
 @dataclass(frozen=True)
 class Rows:
-    """Tokens of some rows after each other; row *i* has those from `begins[i]` to `begins[i + 1]`."""
+    """Concatenated tokens of some rows; row *i* has those from `begins[i]` to `begins[i + 1]`."""
 
     begins: np.ndarray
     ids: np.ndarray
@@ -88,9 +88,9 @@ class Rows:
 
 
 def encode_blocks(tokenizer: AnyTokenizer, texts: Iterable[str], options: TokenOptions = USUAL) -> Iterator[Rows]:
-    """The tokens of every text, in order, a block of rows at a time. Raises InputError for options that cannot be.
+    """The tokens of every text, in order, a block of rows at a time. Raises InputError for invalid options.
 
-    While one block is read out, the library's own threads tokenise the next one.
+    While one block is read, the library's own threads tokenise the next one.
     """
     check(tokenizer, options, False)
     parts = _blocks(texts)
@@ -109,7 +109,7 @@ def encode_blocks(tokenizer: AnyTokenizer, texts: Iterable[str], options: TokenO
 
 
 def _library(tokenizer: AnyTokenizer, texts: list[str], options: TokenOptions) -> list[Any]:
-    """The library's encodings; plainly asked for where nothing is cut, split or filled, since transformers copies."""
+    """The library's encodings, called directly if nothing is cut, padded or split, because transformers copies."""
     if options.plain and not tokenizer.split_special_tokens:
         return tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=options.special_tokens)  # type: ignore[attr-defined]
     return raw(tokenizer, texts, None, options)

@@ -26,7 +26,7 @@ SILENT = message("Learning the pieces; Unigram reports no progress")
 
 @dataclass(frozen=True)
 class _Specials:
-    """The special tokens of a use, by the names that transformers gives their parts."""
+    """The special tokens for a use, by transformers' names for their roles."""
 
     tokens: dict[str, str]
     single: str
@@ -47,7 +47,7 @@ _SPECIALS: dict[TokenizerUse, _Specials] = {
 
 
 def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: int = 0) -> "PreTrainedTokenizerFast":
-    """A new tokenizer that has seen `texts`, of which there are `total`. Raises InputError where they hold nothing."""
+    """A new tokenizer trained on `texts`, of which there are `total`. Raises InputError if they are empty."""
     usual = _SPECIALS[settings.use]
     specials = list(dict.fromkeys([*usual.tokens.values(), *settings.special_tokens]))
     _check(settings, specials)
@@ -78,7 +78,7 @@ def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: in
 
 
 def _check(settings: TokenizerTraining, specials: list[str]) -> None:
-    """Raises InputError where the special tokens are none, or leave no room for pieces."""
+    """Raises InputError if the special tokens are invalid, or leave no room for pieces."""
     if not all(name.strip() for name in settings.special_tokens):
         raise InputError(
             "special_tokens: a special token must have at least one character; remove the empty one", "special_tokens"
@@ -116,7 +116,7 @@ def _no_text() -> InputError:
 
 
 class _Seen:
-    """Counts the texts that the trainer has taken."""
+    """Counts the texts that the trainer has read."""
 
     def __init__(self, say: Say, total: int, learning: str) -> None:
         self._say, self._total, self._learning, self.letters = say, total, learning, 0
@@ -131,7 +131,7 @@ class _Seen:
 
 
 def _split_text(text: str) -> Iterator[str]:
-    """A long text cut before white space, so that its words stay whole. Raises InputError for a word longer than a part."""
+    """A long text split before white space, keeping words whole. Raises InputError for a word longer than a part."""
     start = 0
     while len(text) - start > MAX_PART:
         end = max(text.rfind(sign, start + 1, start + MAX_PART) for sign in " \n\t\u3000")
@@ -154,7 +154,7 @@ def _make(settings: TokenizerTraining, specials: list[str], unknown: str) -> Mad
     kind, options = settings.kind, {"vocab_size": settings.vocabulary, "special_tokens": specials}
     if kind == "unigram":
         return Tokenizer(models.Unigram()), trainers.UnigramTrainer(unk_token=unknown, show_progress=False, **options)
-    # How many signs there is room for; beyond them the rarest are unknown, where else more pieces would be made.
+    # The maximum alphabet size; rarer characters beyond it are unknown, or the vocabulary would exceed its size.
     forms = 2 if kind == "wordpiece" else 1  # at the beginning of a word and within
     options |= {"min_frequency": settings.min_frequency, "show_progress": False}
     options["limit_alphabet"] = (settings.vocabulary - len(specials)) // forms
@@ -173,7 +173,7 @@ _SIGN = Regex(r"[[\p{P}\p{S}]&&[^▁]]")
 
 
 def set_steps(tokenizer: Tokenizer, settings: TokenizerTraining) -> None:
-    """Sets normaliser, pre-tokenizer and decoder. Raises InputError where a kind cannot do without borders."""
+    """Set normaliser, pre-tokenizer and decoder. Raises InputError if a model type needs word boundaries."""
     steps = [*_of_letters(settings), *_normalisers(settings)]
     if steps:
         tokenizer.normalizer = normalizers.Sequence(steps) if len(steps) > 1 else steps[0]
@@ -243,7 +243,7 @@ def _word_pre_tokenizers(settings: TokenizerTraining) -> list[Any]:
 
 def _add_digit_splitter(settings: TokenizerTraining, borders: list[Any]) -> list[Any]:
     digits = pre_tokenizers.Digits(individual_digits=True)
-    return [digits, *borders] if settings.kind == "byte_bpe" else [*borders, digits]  # bytes are no digits any more
+    return [digits, *borders] if settings.kind == "byte_bpe" else [*borders, digits]  # bytes are no longer digits
 
 
 _BORDERS = {"byte_bpe": _bytes, "bpe": _spaces_marked, "unigram": _spaces_marked, "wordpiece": _word_pre_tokenizers}

@@ -1,4 +1,4 @@
-"""Reports how far a trainer of the tokenizers library is: it says so on stderr alone, as lines of JSON."""
+"""Reports the progress of a trainer of the tokenizers library, which only writes it to stderr, as lines of JSON."""
 
 import json
 import os
@@ -27,7 +27,7 @@ _CHUNK = 1 << 16
 
 
 def enable_progress(trainer: Any) -> bool:
-    """Have `trainer` write how far it is; whether it can. Unigram cannot, nor can any before tokenizers 0.22.2."""
+    """Make `trainer` write its progress; returns whether it can. Unigram cannot, nor tokenizers before 0.22.2."""
     if hasattr(trainer, "progress_format"):
         trainer.show_progress, trainer.progress_format = True, "json"
         return True
@@ -42,7 +42,7 @@ def enable_progress(trainer: Any) -> bool:
 
 @contextmanager
 def report_progress(trainer: Any, say: Say) -> Iterator[None]:
-    """Tell `say` of what `trainer` writes meanwhile; everything else that goes to stderr goes on to it."""
+    """Pass `trainer`'s progress to `say` meanwhile; anything else on stderr is forwarded."""
     try:
         stderr = os.dup(2)
     except OSError:  # a process without one: there is nothing to read, and a trainer that wrote would panic
@@ -81,7 +81,7 @@ def _listen(reading: int, stderr: int, say: Say) -> None:
 
 
 class _Teller:
-    """Not more often than somebody can read."""
+    """Limits updates to a readable rate."""
 
     def __init__(self, say: Say) -> None:
         self._say, self._stage, self._told = say, "", 0.0

@@ -18,7 +18,7 @@ from backend.training.setup import RunSetup
 
 
 def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> None:
-    """Make the weights of the engine, which are those of `step`, the run's `model/`."""
+    """Save the engine's weights, which are those of `step`, as the run's `model/`."""
     session = opened.session
 
     def fill(path: Path) -> None:
@@ -45,7 +45,7 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
 
 
 def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
-    """With the chat template that the model was trained with, so that it is asked alike wherever it goes."""
+    """Save it with the chat template used in training, so that prompts are formatted the same everywhere."""
     before = tokenizer.chat_template
     if hasattr(task, "chat_template"):
         tokenizer.chat_template = task.chat_template(tokenizer) or before
@@ -56,7 +56,7 @@ def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
 def predict(
     folder: RunFolder, opened: RunSetup, log: EventLog, split: str, tick: Callable[[int, int], None]
 ) -> dict[str, float]:
-    """Write the predictions of one split, every row of it; returns its metrics."""
+    """Write the predictions for every row of one split; returns its metrics."""
     rows, features = opened.rows[split], opened.features[split]
     scored: ScoredEvaluation = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")

@@ -1,4 +1,4 @@
-"""Runs long work on a thread, while the main one hears whether the run is asked to end."""
+"""Runs long work on a thread, while the main thread checks for requests to stop."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ LOOK_SECONDS = 0.1
 
 
 class Interrupted(Exception):
-    """The run was asked to end in the middle of a long stage."""
+    """The run was interrupted during a long stage."""
 
     def __init__(self, request: str) -> None:
         super().__init__(request)
@@ -18,7 +18,7 @@ class Interrupted(Exception):
 
 
 def run_beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
-    """What `work` gives or raises. `look` is called meanwhile; what it raises leaves the work to itself."""
+    """The result or exception of `work`. `look` is called meanwhile; if it raises, the work is abandoned."""
     given: list[tuple[Any, Exception | None]] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A run's checkpoints: written beside training, flushed, renamed, announced; the highest step that verifies is the latest."""
+"""A run's checkpoints: written during training, flushed, renamed, announced; the latest is the highest valid step."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ MANIFEST_BYTES = 10 * MB
 
 
 class Blocked(Exception):
-    """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
+    """A damaged checkpoint cannot be moved out of the way of its replacement."""
 
     def __init__(self, kept: RemovalFailure) -> None:
         super().__init__(message("{path}: {reason}", path=kept.path, reason=kept.reason))
@@ -39,7 +39,7 @@ class Blocked(Exception):
 
 @dataclass(frozen=True)
 class RemovedCheckpoints:
-    """Steps whose checkpoints are gone, and what of them could not be deleted."""
+    """Steps whose checkpoints were removed, and what could not be deleted."""
 
     steps: list[int]
     kept: list[RemovalFailure]
@@ -47,14 +47,14 @@ class RemovedCheckpoints:
 
 @dataclass(frozen=True)
 class SavedCheckpoint:
-    """A checkpoint in its place, and what was removed once it was there."""
+    """A saved checkpoint, and what was removed afterwards."""
 
     path: Path
     removal: RemovedCheckpoints
 
 
 class Checkpoints:
-    """All checkpoints of one run. Several hosts write their parts of each; the first puts it in place and takes old ones away."""
+    """All checkpoints of one run. Several hosts write their own parts; the first publishes and removes them."""
 
     def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, engine: str = "") -> None:
         self._folder, self._hosts, self._engine = folder, hosts, engine
@@ -63,18 +63,18 @@ class Checkpoints:
         """Steps whose files were found to be whole: hashing gigabytes again would tell nothing new."""
 
     def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
-        """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
+        """Let `write` fill a temporary folder, then rename it as a whole. An earlier checkpoint of this step is kept.
 
-        Raises OSError (disk full), or Blocked, after taking the half-written folder away; older checkpoints are untouched.
+        Raises OSError (disk full), or Blocked, after removing the half-written folder; older checkpoints are untouched.
         """
         return self.start_save(step, write).result().path
 
     def start_save(
         self, step: int, write: Callable[[Path], Finish | None], keep: int | None = None, best_step: int | None = None
     ) -> "Future[SavedCheckpoint]":
-        """The same beside the caller: `write` returns once training may continue, and what it returns ends the writing.
+        """The same in the background: `write` returns once training may continue, and its result finishes the writing.
 
-        On the writer's thread the files are finished, hashed, flushed and put in place; then older checkpoints but the
+        On the writer's thread the files are finished, hashed, flushed and renamed; then older checkpoints except the
         newest `keep` and the best one are removed.
         """
         final = self._folder.checkpoint(step)
@@ -114,13 +114,13 @@ class Checkpoints:
         return step in self._hashed
 
     def engine_of(self, step: int) -> str:
-        """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
+        """The engine that saved the step; empty for older checkpoints, which do not record it."""
         return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
 
     def remove_older(self, step: int, keep: int, best_step: int | None) -> RemovedCheckpoints:
-        """Of the checkpoints up to `step` keep the newest `keep` and the best one; what cannot be deleted fails nobody.
+        """Of the checkpoints up to `step` keep the newest `keep` and the best one; failed deletions raise no error.
 
-        A later one is damaged, else the run had gone on from it; it takes nobody's place.
+        A later one must be damaged, or the run would have continued from it; it does not count.
         """
         if not self._hosts.is_first:
             return RemovedCheckpoints([], [])
@@ -137,7 +137,7 @@ class Checkpoints:
         return RemovedCheckpoints(removed, kept)
 
     def clear_leftovers(self) -> None:
-        """Take away what a process that died while saving left beside."""
+        """Remove what a process that died while saving left behind."""
         if not self._hosts.is_first:
             return
         delete(self._folder.checkpoints.glob(".step-*"))
@@ -157,7 +157,7 @@ class Checkpoints:
 
 def _make_scratch(final: Path) -> Path:
     beside = final.with_name(f".{final.name}.{os.getpid()}")
-    final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
+    final.parent.mkdir(exist_ok=True)  # never the run folder itself: if that was deleted, it stays deleted
     beside.mkdir()
     return beside
 
@@ -177,7 +177,7 @@ def _remove_on_error(beside: Path) -> Iterator[None]:
 
 
 def verify(folder: Path) -> bool:
-    """Whether every file is there with the size and digest that its manifest states."""
+    """Whether every file exists with the size and digest in the manifest."""
     try:
         # Sizes first, which cost nothing.
         return has_sizes(folder) and all(
@@ -188,7 +188,7 @@ def verify(folder: Path) -> bool:
 
 
 def has_sizes(folder: Path) -> bool:
-    """Whether every file is there with the size that its manifest states."""
+    """Whether every file exists with the size in the manifest."""
     try:
         return all(_size(folder, name) == known[0] for name, known in _manifest(folder)["files"].items())
     except (OSError, LookupError, TypeError, AttributeError):  # gone, another folder's, or JSON of another shape
@@ -196,7 +196,7 @@ def has_sizes(folder: Path) -> bool:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    """What the checkpoint says of itself; nothing where there is none, or one that nobody can read."""
+    """The checkpoint's manifest; empty if it is missing or unreadable."""
     try:
         found = json.loads(read_unlinked(folder / MANIFEST, MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -235,7 +235,7 @@ class _PendingSave:
 
 
 class CheckpointWriter:
-    """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
+    """Saves the engine's state, keeps `keep` checkpoints and the best one, and writes the events."""
 
     def __init__(
         self,
@@ -255,11 +255,11 @@ class CheckpointWriter:
         self._warned: set[Path] = set()
 
     def has(self, step: int) -> bool:
-        """Whether this step was the last to be saved, or pending."""
+        """Whether this step was the last one saved, or is pending."""
         return step == self._last
 
     def start_save(self, step: int, best_step: int | None) -> None:
-        """Save this step while training continues. Waits for the one before, and raises OSError where that failed."""
+        """Save this step while training continues. Waits for the previous save, and raises OSError if that failed."""
         self.finish()
         started = time.perf_counter()
         saved = self._checkpoints.start_save(step, self._save, self._keep, best_step)
@@ -272,14 +272,14 @@ class CheckpointWriter:
         return self._engine.save(path)
 
     def report_finished(self) -> None:
-        """Say so where the last one is whole by now."""
+        """Report the last save if it is complete."""
         if self._pending is not None and self._pending.saved.done():
             self.finish()
 
     def finish(self) -> None:
-        """Wait until the last one is whole and older ones are removed. Raises OSError where it could not be written.
+        """Wait until the last save is complete and older ones are removed. Raises OSError if it could not be written.
 
-        The best one stays that was the best when this one was begun: a newer best may not be whole yet.
+        The best checkpoint at the time this save started is kept: a newer best may not be complete yet.
         """
         if self._pending is None:
             return
@@ -301,7 +301,7 @@ class CheckpointWriter:
         self._write_removal(saved.removal)
 
     def remove_older(self, step: int, best_step: int | None) -> None:
-        """Take away what need not be kept beside the checkpoint of this step, which is whole."""
+        """Remove what is not needed besides this step's checkpoint, which is complete."""
         self._write_removal(self._checkpoints.remove_older(step, self._keep, best_step))
 
     def _write_removal(self, removal: RemovedCheckpoints) -> None:
@@ -312,7 +312,7 @@ class CheckpointWriter:
             self._warn_of_kept(kept)
 
     def _warn_of_kept(self, kept: RemovalFailure) -> None:
-        """Once for each folder: it is tried again at every later checkpoint."""
+        """Warn once per folder: deletion is retried at every later checkpoint."""
         if kept.path in self._warned:
             return
         self._warned.add(kept.path)

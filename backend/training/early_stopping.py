@@ -1,4 +1,4 @@
-"""Decides which evaluation was best and when to stop early, as a fold over evaluations, so that a resume agrees."""
+"""Decides which evaluation was best and when to stop early, as a fold over evaluations, so that resuming agrees."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -9,7 +9,7 @@ from backend.preflight.metrics import MetricDirections
 
 
 class BestEvaluation:
-    """Follows `best_metric` (early stopping alone follows the loss) over the evaluations of the validation data."""
+    """Follows `best_metric` (or the loss, for early stopping alone) over the evaluations of the validation data."""
 
     def __init__(self, spec: RunSpec) -> None:
         self.metric = spec.evaluation.best_metric or "loss"
@@ -23,9 +23,9 @@ class BestEvaluation:
         self._watched: float | None = None
 
     def apply(self, metrics: dict[str, float | None], step: int) -> bool:
-        """Take one evaluation in; whether it is the best so far. A metric that is not a number is never best.
+        """Add one evaluation; returns whether it is the best so far. NaN is never best.
 
-        Nor is any where nobody says what is better, which only a task without a loss has that follows no metric.
+        Nor is any value without a known direction, as in a task with neither a loss nor a chosen metric.
         """
         value = metrics.get(self.metric)
         if value is None or not isfinite(value) or self._greater_is_better is None:
@@ -41,11 +41,11 @@ class BestEvaluation:
         return True
 
     def should_stop(self) -> bool:
-        """Whether as many evaluations as `early_stopping` says went by without a better one."""
+        """Whether `early_stopping` evaluations have passed without a better one."""
         return self._patience is not None and self._worse >= self._patience
 
     def lacks(self, metrics: Mapping[str, object]) -> bool:
-        """Whether what decides is not among these metrics at all, as with a misspelt variant of one."""
+        """Whether the deciding metric is missing from these, for example because a variant is misspelt."""
         decides = self.keeps_checkpoint or self._patience is not None
         return decides and self.metric not in metrics
 
@@ -56,7 +56,7 @@ class BestEvaluation:
 
 
 def evaluations(events: Iterable[AnyEvent]) -> list[EvaluationFinished]:
-    """The evaluations of the validation data that still count, those voided by a resume taken out."""
+    """The valid evaluations of the validation data, without those voided by a resume."""
     kept: list[EvaluationFinished] = []
     for event in events:
         if isinstance(event, EvaluationFinished) and event.split == "validation":

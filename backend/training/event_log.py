@@ -1,4 +1,4 @@
-"""Writes `events.jsonl`: one writer, whole lines, in groups; and says what is missing where somebody deleted or cut the file."""
+"""Writes `events.jsonl`: one writer, whole lines, in groups; reports what is missing from a damaged file."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ _NOT_TO_BE_WRITTEN = frozenset(
 
 
 class EventLog:
-    """Appends events. What `append` was given waits for the next `write` or `flush`, and all is written together.
+    """Appends events. Events passed to `append` wait for the next `write` or `flush`, and are written together.
 
     If the file was deleted, replaced or cut meanwhile, writing continues in what is there now: an empty one gets the head of the
     attempt again. A link, or what else the run may not write to, is put aside first. Raises RunFailed where that cannot be.
@@ -51,17 +51,17 @@ class EventLog:
         self._open()
 
     def append(self, event: Event) -> None:
-        """Write with what comes next."""
+        """Queue the event for the next write."""
         self.remember(event)
         self._waiting.append(encode(event))
 
     def write(self, event: Event) -> None:
-        """Write now, for events that people wait for."""
+        """Write now, for events that the user is waiting for."""
         self.append(event)
         self.flush()
 
     def remember(self, event: Event) -> None:
-        """Keep an event that already stands in the file, to write it again if the file is lost."""
+        """Keep an event that is already in the file, to write it again if the file is lost."""
         if isinstance(event, StepFinished):
             self._step = event.step
         elif isinstance(event, RunResumed):
@@ -73,7 +73,7 @@ class EventLog:
             self._head[type(event), getattr(event, "split", "")] = encode(event)
 
     def flush(self) -> None:
-        """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
+        """Write everything queued, in one call unless the disk takes only part of it."""
         if self._waiting and not self._is_lost and not self._is_in_place():
             self._start_new_file()
         while rest := b"".join(self._waiting):
@@ -111,7 +111,7 @@ class EventLog:
         except FileNotFoundError:
             return not self._path.parent.is_dir()  # a folder that is gone is not made again; the run ends for it
         except OSError:
-            return True  # nobody knows
+            return True  # unknown
 
     def _start_new_file(self) -> None:
         before = self._file
@@ -137,7 +137,7 @@ class EventLog:
 
 
 def missing_steps(found: Iterable[AnyEvent], until: int) -> list[tuple[int, int]]:
-    """Of the steps 1 to `until` those that no event tells of, as first and last of each gap."""
+    """The steps from 1 to `until` without any event, as first and last of each gap."""
     there: set[int] = set()
     for event in found:
         if isinstance(event, StepFinished):
@@ -149,7 +149,7 @@ def missing_steps(found: Iterable[AnyEvent], until: int) -> list[tuple[int, int]
 
 
 def missing_words(gaps: list[tuple[int, int]]) -> str:
-    """A sentence on the steps that are missing; empty if none is."""
+    """A sentence about the missing steps; empty if there are none."""
     if not gaps:
         return ""
     each = [f"{first}–{last}" if first < last else str(first) for first, last in gaps]
@@ -161,7 +161,7 @@ def missing_words(gaps: list[tuple[int, int]]) -> str:
 
 
 def cut_torn_line(path: Path) -> None:
-    """A process that died while writing leaves half a line; the next attempt cuts it."""
+    """Cut off the half line that a process leaves if it dies while writing."""
     if not path.exists():
         return
     with os.fdopen(open_inside(path.parent, path.name, os.O_RDWR), "rb+") as file:

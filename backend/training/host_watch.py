@@ -1,4 +1,4 @@
-"""Lets the hosts of a run notice that one of them has ended, by heartbeats and records of its end."""
+"""Lets the hosts of a run notice that one of them has ended, by heartbeats and exit notes."""
 
 import json
 import threading
@@ -31,9 +31,9 @@ class _Other:
 
 
 class Watch:
-    """A thread that gives signs of life and looks at the others': the first host at all of them, they at the first.
+    """A thread that sends heartbeats and watches the others': the first host watches all, the others watch the first.
 
-    `ending` is why this host must end too: RunFailed, or Interrupted where the first was asked to before the first step.
+    `ending` is why this host must end too: RunFailed, or Interrupted if the first host was stopped before step 1.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Watch:
         self._thread.start()
 
     def found(self, seconds: float) -> Exception | None:
-        """Why this host must end too, as soon as that is known; None where all others live."""
+        """Wait until it is known why this host must end too; None if all others are alive."""
         self._found.wait(seconds + BEAT_SECONDS)
         return self.ending
 
     def stop(self, state: str, sentence: str) -> None:
-        """Leave last words and watch no more; after a failure only once the others could read them."""
+        """Post a final note and stop watching; after a failure only once the others could read it."""
         self._over.set()
         self._thread.join(GRACE_SECONDS)
         try:
@@ -92,7 +92,7 @@ class Watch:
         self._board.put(f"sign/{self._here.number}", f"{self._beats} {self.heard}")
 
     def _forget(self) -> None:
-        """Words that every host has heard would fill the board in a long run."""
+        """Delete notes that every host has read; they would fill the board in a long run."""
         if not self._here.is_first:
             return
         heard = min(int((other.sign or "0 0").split()[1]) for other in self._others.values())

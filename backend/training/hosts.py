@@ -1,4 +1,4 @@
-"""Coordinates the hosts of one run: the first decides, the others do the same. On one host there is nothing to do."""
+"""Coordinates the hosts of one run: the first decides, the others follow. On one host there is nothing to do."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ WAIT_SECONDS = 0.5
 
 
 class Hosts:
-    """The hosts of a run as one of them sees them. Before `join`, and on one host, it is alone and decides by itself."""
+    """The hosts of a run, seen from one of them. Before `join`, and on one host, it decides alone."""
 
     def __init__(self) -> None:
         self._here = Position()
@@ -34,19 +34,19 @@ class Hosts:
 
     @property
     def count(self) -> int:
-        """All of them, this one included."""
+        """The number of hosts, including this one."""
         return self._here.count
 
     @property
     def is_first(self) -> bool:
-        """Whether the run's files are this host's to write, and requests its to hear."""
+        """Whether this host writes the run's files and reads its requests."""
         return self._here.is_first
 
     def join(self, spec: RunSpec, run: RunFolder, look: meeting.Look, on_lost: Lost) -> None:
-        """Meet the other hosts of the spec, if there are any. Raises InputError, or RunFailed where one does not come.
+        """Connect to the spec's other hosts, if there are any. Raises InputError, or RunFailed if one does not arrive.
 
-        `look` is told meanwhile how many have come, and may raise. `on_lost` ends this process; it is called from a thread
-        where another host is gone and this one waits for it.
+        `look` receives how many have arrived, and may raise. `on_lost` ends this process; called from a thread
+        if another host is gone and this one is waiting for it.
         """
         here = position(spec)
         if here.count == 1:
@@ -63,9 +63,9 @@ class Hosts:
         return run_beside(lambda: engine.join(here), look_around, "joining")
 
     def go_together(self) -> None:
-        """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one.
+        """From here on every host runs the same steps, so that all see a request at the same step.
 
-        The others wait for the first: where that was asked to end before, they end as it did.
+        The others wait for the first: if that was asked to stop earlier, they stop too.
         """
         self.agree(lambda: None)
         self.are_together = True
@@ -73,7 +73,7 @@ class Hosts:
             self._watch.are_together = True
 
     def agree(self, decide: Callable[[], Said]) -> Said:
-        """What `decide` gives on the first host, plain JSON; the others wait for it, and decide nothing."""
+        """The result of `decide` on the first host, plain JSON; the others only wait for it."""
         if self._board is None:
             return decide()
         self.check()
@@ -92,7 +92,7 @@ class Hosts:
         return word
 
     def same(self, value: Any, otherwise: str) -> None:
-        """Raises RunFailed, which says `otherwise` of this host, where `value`, plain JSON, is another on the first."""
+        """Raises RunFailed with the sentence `otherwise` if `value`, plain JSON, differs from the first host's."""
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
             raise RunFailed(
@@ -102,18 +102,18 @@ class Hosts:
             )
 
     def check(self) -> None:
-        """Raises RunFailed where another host is gone, Interrupted where the first was asked to end before the first step."""
+        """Raises RunFailed if another host is gone, Interrupted if the first was asked to stop before step 1."""
         if self._watch is not None and self._watch.ending is not None:
             raise self._watch.ending
 
     def cause(self, error: Exception) -> Exception:
-        """What ended the run: where another host is gone, whatever is computed with it fails in words of its own."""
+        """The real cause of an error: once another host is gone, joint computations fail with unrelated messages."""
         if self._board is None or self._watch is None or not self._board.is_torn(error):
             return error
         return self._watch.found(LOST_SECONDS) or error
 
     def leave(self, state: str, sentence: str = "") -> None:
-        """Tell the others how it ended here, and wait until they have ended too; what is gone by then is not missed."""
+        """Tell the others how this host ended, and wait until they have ended too; hosts that are gone are ignored."""
         if self._board is None or self._watch is None:
             return
         self._watch.stop(state, sentence)

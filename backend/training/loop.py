@@ -43,7 +43,7 @@ INTERRUPTION_MESSAGE = message(
 
 
 def run(folder: RunFolder) -> int:
-    """Train the run in `folder`, from its last checkpoint if there is one. Returns the exit code; events tell the rest."""
+    """Train the run in `folder`, from its last checkpoint if any. Returns the exit code; events tell the rest."""
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.main_folder()
     requests = Requests(whole, hosts)
@@ -65,7 +65,7 @@ def run(folder: RunFolder) -> int:
 
 
 def end_at_once() -> NoReturn:
-    """End this process as a failed one, with all of its threads and whatever they wait for."""
+    """Exit this process as failed, with all of its threads, whatever they are waiting for."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
@@ -83,7 +83,7 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 class TrainingAttempt:
-    """One life of a run. `step` is the last optimizer step that was taken, `ended` how it ended once it has."""
+    """One attempt at a run. `step` is the last optimizer step, `ended` how it ended, if it has."""
 
     def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
         self.step = 0
@@ -93,7 +93,7 @@ class TrainingAttempt:
         self.failure_context = FailureContext(folder)
 
     def run(self) -> RunFinished:
-        """Open the run, train it, leave its model and predictions; returns the final event."""
+        """Set up the run, train it, save its model and predictions; returns the final event."""
         try:
             spec = read_run(self.folder)
             leave_pandas_out(spec.data.source)
@@ -122,7 +122,7 @@ class TrainingAttempt:
             return self._end_on_request(wish.request)
 
     def write_failure(self, error: Exception) -> None:
-        """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
+        """Write the final event for an exception, even if finding its cause raises too, as without memory."""
         step = error.step if isinstance(error, NonFiniteLossError) else self.step
         self.ended = unknown_failure_event(error, step, self.failure_context)
         try:
@@ -137,7 +137,7 @@ class TrainingAttempt:
         self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._on_host_lost)
 
     def _on_host_lost(self, error: Exception) -> None:
-        """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
+        """Exit: another host is gone, and nothing would wake this one from waiting for its results."""
         try:
             self.write_failure(error)
             self.log.close()
@@ -149,7 +149,7 @@ class TrainingAttempt:
         return self._end_as(request)
 
     def _end_early(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
-        """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
+        """A checkpoint saves the last weights; a stop also saves them as `model/`."""
         self.answer(request)
         self.stages.stop_interrupting()
         self.stages.start("saving")
@@ -165,7 +165,7 @@ class TrainingAttempt:
         return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
     def _finish(self, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
-        """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
+        """Save the best (else last) weights as `model/`, predict the validation data and score the test data once."""
         best = training.best_step()
         if best is not None and best != self.step:
             training.checkpoint()
@@ -189,7 +189,7 @@ class TrainingAttempt:
         )
 
     def answer(self, request: str) -> None:
-        """Say that a request was seen and take it away."""
+        """Report that a request was seen and delete it."""
         self.log.write(RequestAnswered(time=time.time(), request=request, step=self.step))
         self.requests.close(request)
 
@@ -214,7 +214,7 @@ class TrainingLoop:
         self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
 
     def train(self) -> str | None:
-        """Every step that is left; returns the request that ended it early, if one did."""
+        """Train all remaining steps; returns the request that ended it early, if any."""
         if self._opened.from_step:  # fewer may be kept by now, because the disk was full
             self._saving.remove_older(self._opened.from_step, self.best_step())
         if self._owes_evaluation():
@@ -263,7 +263,7 @@ class TrainingLoop:
         self._pending.add(event, result)
 
     def _owes_evaluation(self) -> bool:
-        """Before the first step if asked for; else where the last attempt ended between a step and its evaluation."""
+        """Whether to evaluate first: before step 1 if requested, or if the last attempt skipped an evaluation."""
         if self._attempt.step == 0:
             return self._spec.evaluation.at_start
         return self._is_due(self._spec.evaluation.every) and not self._opened.is_evaluated
@@ -275,7 +275,7 @@ class TrainingLoop:
         return self._attempt.step % every == 0 or self._attempt.step == self._total
 
     def _evaluate(self) -> None:
-        """Measure on the validation data (and on training rows, if asked for); keep a checkpoint of the best."""
+        """Evaluate on the validation data (and on training rows, if requested); save a checkpoint of the best."""
         if not self._opened.evaluated:
             return
         self._pending.read()
@@ -287,7 +287,7 @@ class TrainingLoop:
         self._pending.resume_clock()
 
     def _evaluate_split(self, split: str) -> bool:
-        """Whether the validation data has never been better."""
+        """Evaluate one split; returns whether the validation result is the best so far."""
         rows, features = self._opened.evaluated[split]
         step, stages = self._attempt.step, self._attempt.stages
         stages.start("evaluating", len(features), "rows")
@@ -318,7 +318,7 @@ class TrainingLoop:
         return is_best
 
     def checkpoint(self) -> None:
-        """Save this step, beside training where the engine can. Unread losses are read first: a bad step is never saved."""
+        """Save this step, in the background if possible. Reads pending losses first: a bad step is never saved."""
         if self._saving.has(self._attempt.step):
             return
         self._pending.read()
@@ -326,15 +326,15 @@ class TrainingLoop:
         self._pending.resume_clock()
 
     def finish_saving(self) -> None:
-        """Wait until the last checkpoint is whole. Raises OSError (disk full)."""
+        """Wait until the last checkpoint is complete. Raises OSError (disk full)."""
         self._saving.finish()
 
     def best_step(self) -> int | None:
-        """The step of the best checkpoint, where one is kept."""
+        """The step of the best checkpoint, if one is kept."""
         return self._best.step if self._best.keeps_checkpoint else None
 
     def remember_parts(self) -> None:
-        """Keep how long the parts of this attempt took, for the plans of runs like it."""
+        """Store how long the parts of this attempt took, for planning similar runs."""
         steps = self._attempt.step - self._opened.from_step
         if steps and self._attempt.hosts.is_first and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
             measured_run.remember(self._attempt.folder, self._opened, steps, self._pending.seconds)

@@ -1,4 +1,4 @@
-"""Turns a finished run's own events into a time measurement for the next run like it."""
+"""Turns a finished run's events into a time measurement for the next similar run."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ from backend.training.setup import RunSetup
 
 
 def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float) -> None:
-    """Keep what the present attempt tells: its `steps` and their `seconds`, evaluations and checkpoints apart, and its events."""
+    """Save what the current attempt measured: its `steps` and `seconds` without evaluations, and its events."""
     process = folder.process_record()
     found = msgspec.structs.replace(
         measure_events(
@@ -42,7 +42,7 @@ def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float) ->
 def measure_events(
     events: Sequence[AnyEvent], started: float | None, steps: int, seconds: float, lengths: np.ndarray
 ) -> Measurement:
-    """What the events of the last attempt say; `started` is when its process was, `lengths` (features,) its tokens."""
+    """The measurements in the last attempt's events; `started` is its start, `lengths` (features,) its tokens."""
     begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
     events = events[begun[-1] :] if begun else events
     compiled = [event.seconds for event in events if isinstance(event, ProgramCompiled)]
@@ -68,13 +68,13 @@ def measure_events(
 
 
 def _seconds_between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
-    """Seconds from the first beginning of a stage to the first such event after it."""
+    """Seconds from the first start of a stage to the first such event after it."""
     begun = next((event.time for event in events if isinstance(event, StageStarted) and event.stage == stage), None)
     ended = next((event.time for event in events if isinstance(event, end) and event.time >= (begun or 0.0)), None)
     return None if begun is None or ended is None else ended - begun
 
 
 def _lengths(opened: RunSetup) -> np.ndarray:
-    """Of as many features, from everywhere, as a plan looks at, so that both tell the same longest one."""
+    """The lengths of the same sample of features as a plan uses, so that both find the same longest one."""
     lengths = opened.features["train"].lengths
     return lengths[np.linspace(0, len(lengths) - 1, min(len(lengths), SAMPLE_ROWS)).astype(np.int64)]

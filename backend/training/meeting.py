@@ -18,17 +18,17 @@ Look = Callable[[int], None]
 
 
 def come(run: RunFolder, number: int, attempt: int) -> None:
-    """Say that a host has come to take part in an attempt."""
+    """Announce that a host has arrived for an attempt."""
     write_json(_note(run, number), {"attempt": attempt})
 
 
 def go(run: RunFolder, number: int) -> None:
-    """Say that it waits no longer."""
+    """Announce that it stopped waiting."""
     _note(run, number).unlink(missing_ok=True)
 
 
 def wait(run: RunFolder, here: Position, look: Look) -> None:
-    """Until all others have come. Raises RunFailed where one does not in time."""
+    """Wait until all others have arrived. Raises RunFailed if one is late."""
     until = time.monotonic() + here.timeout
     while missing := [number for number in range(1, here.count) if not _has_come(run, number)]:
         look(here.count - len(missing))
@@ -45,7 +45,7 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
 
 
 class Arrival:
-    """What the first host looks at while the others, who have come, find their way to where it listens."""
+    """Watches the arrived hosts on the first host while they connect to its address."""
 
     def __init__(self, run: RunFolder, here: Position, look: Look) -> None:
         self._run, self._here, self._look = run, here, look
@@ -53,7 +53,7 @@ class Arrival:
         self._ends = {number: self._end(number) for number in range(1, here.count)}
 
     def look(self) -> None:
-        """Raises RunFailed where one has given up or ended, or where all would have been there in time."""
+        """Raises RunFailed if one has given up or ended, or if all should have connected by now."""
         self._look(self._here.count)
         for number, before in self._ends.items():
             if not _has_come(self._run, number):

@@ -1,4 +1,4 @@
-"""The steps whose numbers still lie on the device: they are read in groups, become events, and must be numbers."""
+"""The steps whose results are still on the device: read in groups, checked for NaN, and written as events."""
 
 import math
 import time
@@ -27,7 +27,7 @@ class _Step:
 
 
 class NonFiniteLossError(RunFailed):
-    """The loss of `step`; the engine may have been further when it was read."""
+    """The loss of `step` is NaN or infinite; the engine may be further along by the time it is read."""
 
     def __init__(self, step: int, *, before_change: bool) -> None:
         super().__init__(message("the loss at step {step} is not a number", step=step), "nan_loss")
@@ -48,18 +48,18 @@ class PendingSteps:
         self.resume_clock()
 
     def resume_clock(self) -> None:
-        """Training goes on from now: evaluation and checkpoints are in no step's time."""
+        """Restart the clock: evaluation and checkpoints count towards no step."""
         self._since = self._clock()
 
     def add(self, event: StepFinished, result: StepResult) -> None:
-        """A step whose `loss`, `gradient_norm` and `seconds` are still to come; reads the group when it has waited long enough."""
+        """Add a step with pending `loss`, `gradient_norm` and `seconds`; reads the group if it waited long enough."""
         self._steps.append(_Step(event, result))
-        # All hosts read the same groups, so a loss that is no number ends them all after the same step.
+        # All hosts read the same groups, so a NaN loss ends them all after the same step.
         if self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
             self.read()
 
     def read(self) -> None:
-        """Fetch all waiting numbers at once and write their events. Raises NonFiniteLossError where a loss is not a number."""
+        """Fetch all pending results at once and write their events. Raises NonFiniteLossError for a bad loss."""
         if not self._steps:
             return
         numbers = self._engine.read([step.result for step in self._steps])

@@ -9,9 +9,9 @@ from backend.training.hosts import ALONE, Hosts
 
 
 class Requests:
-    """Open requests of a run; a look costs a system call or two, so there is one per `interval` seconds.
+    """A run's open requests; a check costs a system call or two, so it happens once per `interval` seconds.
 
-    Of several hosts the first looks, and all hear of a request at the same step.
+    With several hosts the first checks, and all see a request at the same step.
     """
 
     def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, interval: float = 0.2) -> None:
@@ -22,7 +22,7 @@ class Requests:
         """Answered requests whose files cannot be deleted, as another user's in a shared folder: kind → time of the file."""
 
     def pending(self) -> str | None:
-        """The most urgent open request, or None. Raises RunFailed where the run folder was deleted."""
+        """The most urgent open request, or None. Raises RunFailed if the run folder was deleted."""
         return self._hosts.agree(self._find_open)
 
     def _find_open(self) -> str | None:
@@ -38,7 +38,7 @@ class Requests:
         return kind not in self._kept or self._folder.request_time(kind) != self._kept[kind]
 
     def explain(self, error: Exception) -> Exception:
-        """What ended the run: whatever fails in a folder that is gone fails because it is gone."""
+        """The real cause of an error: if the folder is gone, that is why."""
         return error if self._folder.exists() else self._folder_gone_error()
 
     def _folder_gone_error(self) -> RunFailed:
@@ -49,25 +49,25 @@ class Requests:
         )
 
     def interrupt(self) -> None:
-        """Raises Interrupted if the run is asked to end; called from within long stages."""
+        """Raises Interrupted if the run is asked to stop; called during long stages."""
         request = self.pending() if self._hosts.are_together else self._pending_before_start()
         if request in ENDS:
             raise Interrupted(request)
 
     def interrupt_compiling(self) -> None:
-        """As `interrupt`. Hosts do not compile equally long, so several hear a request only when all have compiled."""
+        """As `interrupt`. Compile times differ by host, so several hosts see a request only after all have compiled."""
         if self._hosts.count == 1:
             self.interrupt()
         else:
             self._hosts.check()
 
     def _pending_before_start(self) -> str | None:
-        """Before the first step hosts go at their own pace: the first hears, and the others end because it did."""
+        """Before the first step hosts run independently: the first sees requests, and the others stop with it."""
         self._hosts.check()
         return self._find_open() if self._hosts.is_first else None
 
     def close(self, request: str) -> None:
-        """Take the request away; its event is written."""
+        """Delete the request; its event is written."""
         if not self._hosts.is_first:
             return
         try:

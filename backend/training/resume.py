@@ -1,4 +1,4 @@
-"""Takes over what an attempt owes those before it: their events, the rows of their passes, the same data, the best so far."""
+"""Restores what an attempt inherits: earlier events, the rows per pass, the same data, the best result so far."""
 
 import json
 import os
@@ -24,7 +24,7 @@ PLAN_BYTES = 10_000
 
 
 def read_earlier(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
-    """What the attempts before this one have said; the first host may be writing anew by the time another reads."""
+    """The events of earlier attempts; the first host may already be writing again when another reads them."""
     if hosts.count == 1:
         return read_events(folder.events)
     size = hosts.agree(lambda: folder.events.stat().st_size if folder.events.exists() else 0)
@@ -35,7 +35,7 @@ def write_first_events(
     folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, earlier: list[AnyEvent], from_step: int,
     choice: devices.DeviceChoice,
 ) -> None:  # fmt: skip
-    """The first events of the attempt; a resume also says what the file lacks, and which library versions differ now."""
+    """The first events of the attempt; for a resume also gaps in the file and changed library versions."""
     record = folder.process_record()
     attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
@@ -80,7 +80,7 @@ def write_first_events(
 
 
 def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
-    """A run that went on with other rows would be a mixture that no spec describes."""
+    """Refuse to resume with different rows: the result would match no spec."""
     first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
     for split, rows in splits.rows.items():
         if split in first and first[split].fingerprint not in ("", rows.fingerprint):
@@ -94,10 +94,10 @@ def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
 
 
 def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, free_mb: float) -> tuple[int, str]:
-    """Rows that go through one device at a time, and a sentence if earlier attempts took another number.
+    """Rows per pass on one device, and a sentence if earlier attempts used another number.
 
-    Dropout draws anew in each pass, so results would depend on the memory that happens to be free: the first attempt's
-    number is kept in `plan.json` and taken again, until a person changes the device or what decides the number.
+    Dropout differs by pass, so results would depend on the memory that happens to be free: the first attempt's
+    number is stored in `plan.json` and reused, until the user changes the device or a setting that determines it.
     """
     hardware = work.spec.hardware
     decided_by = {
@@ -134,7 +134,7 @@ def _deviation(rows: int, before: int | None, why: str) -> str:
 
 
 def _read_plan(folder: RunFolder) -> dict[str, Any]:
-    """What `plan.json` says, or nothing if there is none that can be used."""
+    """The content of `plan.json`, empty if there is no valid one."""
     try:
         with os.fdopen(open_inside(folder.path, folder.plan.name, os.O_RDONLY), "rb") as file:
             found = json.loads(file.read(PLAN_BYTES))
@@ -145,7 +145,7 @@ def _read_plan(folder: RunFolder) -> dict[str, Any]:
 
 
 def best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> BestEvaluation:
-    """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
+    """The best result so far, derived from evaluations, so that a resumed run makes the same decisions."""
     best = BestEvaluation(spec)
     for one in evaluations(earlier):
         if from_step > 0 and one.step <= from_step:  # from the very beginning everything is measured again

@@ -30,9 +30,9 @@ LONGEST_ROW = 6000
 def choose_samples(
     step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int, numbers: np.ndarray
 ) -> RowsSampled:
-    """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step.
+    """The worst rows first, then the best, then a random selection that is the same at every step.
 
-    `numbers` says which row of the split each of `rows` is.
+    `numbers` maps each of `rows` to its row in the split.
     """
     order = generator("samples", rows.fingerprint, seed).permutation(len(rows))
     drawn = order[:EACH]
@@ -65,7 +65,7 @@ def _values(
 
 
 def _fitting(row: dict[str, Any], first: Set[str]) -> dict[str, Any]:
-    """The columns that have room, in their order; the `first` have it before any other."""
+    """The columns that fit, in order; those in `first` take precedence."""
     left, kept = LONGEST_ROW, set[str]()
     for name in sorted(row, key=lambda name: name not in first):
         left -= len(json.dumps({name: row[name]}, ensure_ascii=False))
@@ -75,7 +75,7 @@ def _fitting(row: dict[str, Any], first: Set[str]) -> dict[str, Any]:
 
 
 def shorten(value: Any) -> Any:
-    """A value as an event may hold it: plain JSON, not too long."""
+    """A value small enough for an event: plain JSON, truncated."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…"
     if value is None or isinstance(value, bool | int):
@@ -87,7 +87,7 @@ def shorten(value: Any) -> Any:
 
 
 def ratings(table: pa.Table, places: np.ndarray) -> tuple[str, dict[int, float]]:
-    """What is measured, and how good each row's prediction is by it, more being better; empty where nothing is known."""
+    """What is measured, and each row's rating by it, higher being better; empty if nothing is known."""
     names = table.column_names
     wanted = [name for name in names if name in _READ or name.startswith("probability_")]
     some = table.select(wanted).take(pa.array(places, pa.int64())).to_pylist()
@@ -126,7 +126,7 @@ def _same_words(row: Mapping[str, Any]) -> float | None:
 
 
 def _word_f1(row: Mapping[str, Any]) -> float | None:
-    """F1 of the words; of several right answers the one that is nearest."""
+    """Word F1; with several right answers, against the nearest."""
     if row["actual"] is None:
         return None
     several = row["actual"] if isinstance(row["actual"], list) else [row["actual"]]

@@ -7,14 +7,14 @@ from backend.contract.spec import TrainingSection
 
 
 def warmup_steps(training: TrainingSection, total_steps: int) -> int:
-    """`warmup` below 1 is a fraction of all steps (rounded up), from 1 on it is a number of steps."""
+    """`warmup` below 1 is a fraction of all steps (rounded up), from 1 on a number of steps."""
     return math.ceil(training.warmup * total_steps) if training.warmup < 1 else int(training.warmup)
 
 
 def learning_rate(step: int, total_steps: int, training: TrainingSection) -> float:
     """The learning rate of optimizer step `step`, counted from 1.
 
-    As in transformers' schedules, where step k uses the multiplier of k - 1: the first step with warm-up has rate 0,
+    As in transformers' schedules, where step k uses the multiplier of k - 1: with warm-up the first step has rate 0,
     and the decay would reach 0 exactly at `total_steps`.
     """
     done, total = step - 1, training.schedule_steps or total_steps
@@ -61,7 +61,7 @@ def _inverse_sqrt(done: int, warmup: int, total: int, training: TrainingSection)
 
 
 def _one_cycle(done: int, total: int, training: TrainingSection) -> float:
-    """Smith and Topin 2018 with linear phases, as torch's OneCycleLR computes it: the peak may lie between two steps."""
+    """Smith and Topin 2018 with linear phases, as in torch's OneCycleLR: the peak may fall between two steps."""
     highest = training.learning_rate
     first = highest / training.schedule_divisor
     last = first / training.schedule_final_divisor

@@ -1,4 +1,4 @@
-"""Sets up an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
+"""Sets up an attempt: loads data, tokenizer and model, and restores the last checkpoint."""
 
 import time
 from collections import Counter
@@ -44,7 +44,7 @@ from backend.training.stages import StageReporter
 
 @dataclass(frozen=True)
 class RunSetup:
-    """An attempt that is ready to take its next step."""
+    """An attempt that is ready for its next step."""
 
     hosts: Hosts
     checkpoints: Checkpoints
@@ -66,7 +66,7 @@ class RunSetup:
 
     @cached_property
     def note(self) -> dict[str, Any]:
-        """What whoever asks the model must know of its task, and of the model that an adapter was trained on."""
+        """What inference needs to know about the model's task and, for an adapter, its base model."""
         session = self.session
         note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
         if session.spec.adapter is not None:
@@ -74,12 +74,12 @@ class RunSetup:
         return note
 
     def numbers(self, split: str) -> np.ndarray:
-        """Which rows of their split those are that are measured during training."""
+        """The evaluated rows' numbers in their split."""
         return _sample_rows(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
 def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
-    """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
+    """Prepare a run for its next step; `hosts` are connected. Raises InputError, RunFailed or Interrupted."""
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
         spec_change.keep_started(folder, spec)
     earlier = resume.read_earlier(folder, hosts)
@@ -171,7 +171,7 @@ def _tokenise(session: FeatureSession, splits: Splits, stages: StageReporter) ->
 def fitting_rows(
     session: FeatureSession, model: ModelLocation, choice: devices.DeviceChoice, train: Features, split: Split
 ) -> int:
-    """Rows that go through one device at a time, so that the longest of them fit."""
+    """The rows per pass on one device such that the longest ones fit."""
     work = _work(session, model, choice, train, split)
     return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
@@ -198,7 +198,7 @@ def loading(
     features: dict[str, Features],
     compiling: Compiling,
 ) -> LoadRequest:
-    """What the engine needs to put the model of a training in place."""
+    """What the engine needs to load a model for training."""
     return LoadRequest(
         folder=model.folder,
         head=session.task.head_facts(session.facts),
@@ -274,7 +274,7 @@ def _plan(
 def _sample_evaluated(
     session: FeatureSession, splits: Splits, features: dict[str, Features], spec: RunSpec, stages: StageReporter
 ) -> dict[str, tuple[Rows, Features]]:
-    """The rows that are measured during training, drawn once from the seed where only some are wanted."""
+    """The rows evaluated during training, sampled once from the seed if only some are wanted."""
     wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
     found: dict[str, tuple[Rows, Features]] = {}
     apart = draws(session.task) or trains_apart(session.task)
@@ -292,7 +292,7 @@ def _sample_evaluated(
 
 
 def _sample_rows(rows: int, count: int, seed: int) -> np.ndarray:
-    """The numbers of those rows that are measured, ascending."""
+    """The numbers of the evaluated rows, ascending."""
     return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
 
 

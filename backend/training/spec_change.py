@@ -1,4 +1,4 @@
-"""Says what a resumed run may change, its settings or its engine, and finds what somebody changed in its spec by hand."""
+"""What a resumed run may change (settings or engine), and how manual changes to its spec are detected."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -33,14 +33,14 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class SpecChange:
-    """The spec from now on, and the file in which the present one is to be kept."""
+    """The new spec, and the file in which to keep the current one."""
 
     spec: RunSpec
     kept: Path
 
 
 def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecChange:
-    """The run's spec with `KEY=VALUE` changes. Raises InputError for a setting that would make it another run."""
+    """The run's spec with `KEY=VALUE` changes. Raises InputError for a setting that would make it a different run."""
     for change in changes:
         key = change.partition("=")[0].strip()
         if key not in CHANGED_AT_RESUME:
@@ -60,10 +60,10 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
 def with_engine(
     folder: RunFolder, spec: RunSpec, checkpoints: Checkpoints, engine: str, *, new_optimizer: bool
 ) -> SpecChange | None:
-    """The run's change to that engine, or None where it is the run's own.
+    """The change to that engine, or None if the run already uses it.
 
-    Raises InputError where the engine cannot go on from the run's last checkpoint, or where it would take its weights
-    alone and nobody has agreed to that (`new_optimizer`).
+    Raises InputError if the engine cannot continue from the run's last checkpoint, or if it would only take its weights
+    and nobody has agreed to that (`new_optimizer`).
     """
     kind = registry.find("engine", engine, "--engine")
     if engine == spec.hardware.engine:
@@ -98,7 +98,7 @@ def with_engine(
 
 
 def _spec_copy(folder: RunFolder, engine: str) -> Path:
-    """Where the spec stays that the run had with an engine: with its hardware the run comes back to it to the bit."""
+    """Where the run's spec for an engine is kept: with its hardware settings the run can return to it exactly."""
     return folder.path / f"spec.{engine}.yaml"
 
 
@@ -114,13 +114,13 @@ def _for_engine(spec: RunSpec, engine: str) -> HardwareSection:
 
 
 def keep_started(folder: RunFolder, spec: RunSpec) -> None:
-    """Keep the spec under which the run is trained, with which a later attempt compares its own."""
+    """Keep the spec of the running attempt, to compare with that of a later attempt."""
     write_whole(folder.started_spec, spec_file.dump(spec.model_dump(mode="json")).encode())
 
 
 def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = False) -> bool:
-    """Whether the spec of the attempts before is kept. Raises InputError if this one would come to another result,
-    or what is kept cannot be read.
+    """Whether the earlier attempts' spec was kept. Raises InputError if this one would lead to a different result,
+    or if the kept one cannot be read.
 
     With `other_engine` the `hardware` section is about to change, as the person asked.
     """

@@ -1,4 +1,4 @@
-"""Reports a run's progress: its stages, and how far each is, several times a second."""
+"""Reports a run's progress: its stages, and how far each one is, several times a second."""
 
 import time
 from collections.abc import Callable
@@ -15,9 +15,9 @@ SHOWN_SECONDS = 1.0
 
 
 class StageReporter:
-    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise.
+    """Writes stage events; `report` can be passed as any `Report`, and calls `on_report`, which may raise.
 
-    So does `on_wait`, which is called meanwhile where something runs beside; without it `on_report` is.
+    So does `on_wait`, which is called while something runs in the background; the default is `on_report`.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class StageReporter:
         self._compiling_seconds = 0.0
 
     def clock(self) -> float:
-        """Seconds from some moment on; it stands still while an engine compiles, which is no part of what is measured."""
+        """Seconds from an arbitrary start; it pauses while an engine compiles, which is not measured."""
         return time.perf_counter() - self._compiling_seconds
 
     def start(self, stage: str, total: int = 0, unit: str = "") -> None:
@@ -46,7 +46,7 @@ class StageReporter:
         self._log.write(StageStarted(time=time.time(), stage=stage, total=total, unit=unit))
 
     def report(self, done: int, total: int, unit: str = "") -> None:
-        """How far the present stage is; all but the last of a burst are dropped."""
+        """Report the current stage's progress; all but the last of a burst are dropped."""
         self._on_report()
         now = time.monotonic()
         if now - self._reported >= self._interval or (total and done >= total):
@@ -54,7 +54,7 @@ class StageReporter:
             self._log.write(StageProgress(time=time.time(), stage=self._stage[0], done=done, total=total))
 
     def compile(self, build: Callable[[], Any]) -> Any:
-        """What `build` gives. It runs on a thread of its own, so that a wish to end the run is heard meanwhile."""
+        """The result of `build`, run on a separate thread so that stop requests are seen meanwhile."""
         started, before = time.perf_counter(), self._stage
 
         def check_compiling() -> None:
@@ -78,11 +78,11 @@ class StageReporter:
         self._on_report = self._on_wait = _ignore
 
     def warn(self, code: str, message: str) -> None:
-        """Something a person should know."""
+        """Warn the user."""
         self._log.write(Warned(time=time.time(), code=code, message=message))
 
     def report_loaded(self, split: str, rows: Rows, features: Features, labels: dict[str, int]) -> None:
-        """One split is read; every reason for skipped rows gets an event with the first hundred places."""
+        """Report that a split was read; every reason for skipped rows gets an event with the first hundred places."""
         now = time.time()
         self._log.append(
             DataLoaded(
@@ -98,4 +98,4 @@ class StageReporter:
 
 
 def _ignore() -> None:
-    """Nobody is asked any more."""
+    """Do nothing."""

@@ -1,4 +1,4 @@
-"""Tries a training out: its real model, batches, optimizer and device for a few steps and rows, so that its time is known."""
+"""Tries out a training run: its real model, batches, optimizer and device for a few steps, to measure its time."""
 
 import itertools
 import time
@@ -50,7 +50,7 @@ ReportPart = Callable[[str, float, float], None]
 
 @dataclass(frozen=True)
 class Trial:
-    """A training that is ready to take steps, on a part of its rows."""
+    """A training run ready to take steps, on part of its rows."""
 
     session: FeatureSession
     model: ModelLocation
@@ -67,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What the timed steps say about all steps."""
+    """What the timed steps imply for all steps."""
 
     count: int
     seconds: float
@@ -78,7 +78,7 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """What a row of an evaluation takes."""
+    """The time per evaluated row."""
 
     row_seconds: float
     programs: int
@@ -88,7 +88,7 @@ class _Evaluation:
 
 
 def refuse_several(spec: RunSpec) -> None:
-    """Raises InputError for a training that one process alone cannot take a step of."""
+    """Raises InputError for a training run that one process alone cannot step."""
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
             "training on several processes or computers cannot be measured with one; the first run "
@@ -98,10 +98,10 @@ def refuse_several(spec: RunSpec) -> None:
 
 
 def measure(spec: RunSpec, scratch: Path, begun: float, report: ReportPart) -> Measurement:
-    """Measure the training of `spec`, and keep what was found; `scratch` is an empty folder for what must be written.
+    """Measure the training run of `spec`, and save the result; `scratch` is an empty folder for temporary files.
 
     `begun` is when this process was started (`time.time`). Raises InputError, RunFailed, and what a framework raises
-    where the memory is not enough.
+    when out of memory.
     """
     refuse_several(spec)
     process = psutil.Process()
@@ -187,7 +187,7 @@ def _read_validation(session: FeatureSession, splits: Splits) -> tuple[Rows, Fea
 
 
 class _Epoch:
-    """The steps of the first epoch, by the shapes of the batches that each computes."""
+    """The steps of the first epoch, grouped by the shapes of their batches."""
 
     def __init__(self, session: FeatureSession, features: Features, rows_in_pass: int) -> None:
         self._session, self._features, self._rows = session, features, rows_in_pass
@@ -204,7 +204,7 @@ class _Epoch:
         return tuple((len(one), padded_length(int(one.max()), multiple, limit)) for one in passes)
 
     def tokens(self, step: int) -> int:
-        """Tokens that a step computes, padding included."""
+        """Tokens computed per step, including padding."""
         return sum(rows * length for rows, length in self.shapes[step])
 
     @property
@@ -214,22 +214,22 @@ class _Epoch:
 
     @property
     def programs(self) -> int:
-        """How many programs an engine needs that compiles each shape."""
+        """How many programs an engine that compiles per shape needs."""
         return len(set(self.shapes.values()))
 
     def shuffled(self) -> list[int]:
-        """The longest step, then all in random order, the same every time."""
+        """The longest step, then all in random but reproducible order."""
         longest = max(self.shapes, key=self.tokens)
         return [longest, *np.random.default_rng(0).permutation(list(self.shapes)).tolist()]
 
     def take(self, step: int, number: int) -> StepResult:
-        """Take an optimizer step with this step's batch; at a learning rate of 0 nothing is learned."""
+        """Run an optimizer step on this step's batch; at a learning rate of 0 nothing is learned."""
         batches = self._session.micro_batches(self._features, self._order.indices(step), self._rows, 0)
         return self._session.engine.train_step(batches, number, 0.0)
 
 
 def _measure_steps(session: FeatureSession, epoch: _Epoch, report: Callable[[float], None]) -> StepTimes:
-    """Time steps of all lengths until their mean is steady, after a first one that allocates and compiles."""
+    """Time steps of all lengths until their mean is stable, after a first one that allocates and compiles."""
     report(0.0)
     order, numbers = epoch.shuffled(), itertools.count(1)
     ready, started = set[object](), time.perf_counter()
@@ -251,7 +251,7 @@ def _measure_steps(session: FeatureSession, epoch: _Epoch, report: Callable[[flo
 def _time_group(
     session: FeatureSession, epoch: _Epoch, steps: Iterator[int], numbers: Iterator[int]
 ) -> tuple[int, int, float]:
-    """Steps, their tokens and seconds, until the device is read again."""
+    """Steps, their tokens and seconds, until the device is read."""
     started, taken, results = time.perf_counter(), list[int](), list[StepResult]()
     while not taken or time.perf_counter() - started < READ_SECONDS:
         taken.append(next(steps))
@@ -268,7 +268,7 @@ def _is_steady(groups: list[tuple[int, int, float]]) -> bool:
 
 
 def step_times(groups: list[tuple[int, int, float]], mean_tokens: float) -> StepTimes:
-    """A step that computes `mean_tokens`, from groups of steps, tokens and seconds; time is proportional to tokens."""
+    """The time of a step with `mean_tokens`, from groups of steps, tokens and seconds; proportional to tokens."""
     counts, tokens, seconds = (np.array(column, dtype=np.float64) for column in zip(*groups, strict=True))
     rates = seconds / tokens
     spread = 2 * float(rates.std()) / np.sqrt(len(rates)) / float(rates.mean()) if len(rates) > 1 else 0.2
@@ -278,7 +278,7 @@ def step_times(groups: list[tuple[int, int, float]], mean_tokens: float) -> Step
 def _evaluate(
     session: FeatureSession, rows: Rows, features: Features, batch_size: int, compiled: CompileTimer
 ) -> _Evaluation:
-    """Evaluate some of the rows, at first so few that it is known how many more can be waited for."""
+    """Evaluate some rows, starting with few to find out how many more there is time for."""
     batch = min(batch_size, len(rows))
     # Where shapes are compiled another number of rows would be compiled for nothing.
     first = batch if session.engine.constant_rows else 1
@@ -304,10 +304,10 @@ def _is_enough(taken: list[tuple[int, float]], rows: int, batch: int, *, grows: 
 
 
 def row_seconds(taken: list[tuple[int, float]], batch: int) -> float:
-    """Seconds of a row, from (rows, seconds) of ever more of them at once.
+    """Seconds per row, from (rows, seconds) of increasingly many rows at once.
 
-    Where a whole batch was too long to wait for, it takes as much for itself, and for each row, as the last two did: what
-    a model writes, it writes for all rows of a batch together.
+    If a whole batch took too long to measure, its fixed time and time per row are those of the last two: a
+    model generates for all rows of a batch together.
     """
     count, seconds = taken[-1]
     if count >= batch or len(taken) < 2:
@@ -320,7 +320,7 @@ def row_seconds(taken: list[tuple[int, float]], batch: int) -> float:
 def _time_evaluation(
     session: FeatureSession, rows: Rows, count: int, batch_size: int, compiled: CompileTimer
 ) -> tuple[float, list[int]]:
-    """Seconds without compiling, and the tokens of each batch."""
+    """Seconds without compilation, and the tokens of each batch."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))
     some = rows.take(chosen, f"{rows.fingerprint}-{count}")
     features = session.sampled_features(some)
@@ -330,7 +330,7 @@ def _time_evaluation(
 
 
 def _widths(session: FeatureSession, features: Features, batch_size: int) -> list[int]:
-    """Tokens that each batch computes, the longest first, as evaluations have them."""
+    """Tokens computed per batch, longest first, as in evaluations."""
     lengths = np.sort(features.lengths)[::-1]
     limit, multiple = session.facts["max_length"], session.length_multiple
     batches = (lengths[start : start + batch_size] for start in range(0, len(lengths), batch_size))
@@ -338,7 +338,7 @@ def _widths(session: FeatureSession, features: Features, batch_size: int) -> lis
 
 
 def _time_writing(trial: Trial, run: RunFolder) -> tuple[float, float]:
-    """Seconds for which a checkpoint keeps training waiting, and those of the model. Raises OSError (disk full)."""
+    """Seconds for which saving a checkpoint blocks training, and for saving the model. Raises OSError (disk full)."""
     engine = trial.session.engine
     started = time.perf_counter()
     begun = Checkpoints(run, engine=trial.session.spec.hardware.engine).start_save(1, engine.save)

@@ -1,4 +1,4 @@
-"""Runs a timing trial in its own process: progress, the outcome, and a reliable end."""
+"""Runs a timing trial in its own process: progress, the result, and guaranteed cleanup."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ LAST_WORDS = 20
 
 
 class _Line(msgspec.Struct):
-    """One line of the process."""
+    """One line from the process."""
 
     progress: Progress | None = None
     answer: MeasuredTime | None = None
@@ -40,7 +40,7 @@ class _Line(msgspec.Struct):
 
 
 def measure_in_process(spec: RunSpec, devices: list[Device], report: Callable[[Progress], None]) -> MeasuredTime:
-    """Try `spec` out in a process of its own; where its memory is not enough, what would need less.
+    """Measure `spec` in a separate process; if its memory is not enough, find what would need less.
 
     It has the priority of whoever calls this, so a caller that gives way to others measures too much.
     Raises InputError for a spec that cannot be trained or does not fit, RunFailed where the trial failed. However it
@@ -98,7 +98,7 @@ def _start_process(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
 def _read_answers(
     process: "subprocess.Popen[bytes]", report: Callable[[Progress], None]
 ) -> tuple[MeasuredTime | None, str]:
-    """What the process found, None where it ended without a word, and its last words. Raises what it says."""
+    """The result, None if the process ended without one, and its last words. Raises the error that it reports."""
     assert process.stdout
     assert process.stderr
     words: deque[str] = deque(maxlen=LAST_WORDS)

@@ -29,14 +29,14 @@ def at_a_glance(preview: DataPreview, glance: DataSummary | None) -> str:
 
 
 def unusable_count(preview: DataPreview, glance: DataSummary | None) -> int:
-    """Rows that cannot be used, of all splits as soon as these are known."""
+    """Unusable rows, of all splits once these are known."""
     return sum(split.unusable for split in glance.splits) if glance is not None else preview.skipped_count
 
 
 def usable_labels(preview: DataPreview, glance: DataSummary | None) -> dict[str, int]:
-    """Label → rows of the file, the most frequent first; only those that can be used as soon as these are known.
+    """Label → rows of the file, most frequent first; only usable ones once these are known.
 
-    A split that was taken off the training file counts with it; one of a file of its own does not.
+    A split taken from the training file is included; one from its own file is not.
     """
     if not preview.label_counts or glance is None or not any(split.labels for split in glance.splits):
         return preview.label_counts
@@ -69,7 +69,7 @@ def label_line(counts: dict[str, int]) -> str:
 
 
 def split_line(glance: DataSummary) -> str:
-    """Every row accounted for: `2 160 for training, 240 for validation, 3 left out.`"""
+    """Every row counted: `2 160 for training, 240 for validation, 3 left out.`"""
     parts = [
         tr("{rows} for {split}", rows=formatting.group_digits(split.rows), split=SPLITS.get(split.split, split.split))
         for split in glance.splits
@@ -94,7 +94,7 @@ def length_line(lengths: LengthSummary) -> str:
 
 
 def bin_words(lengths: LengthSummary, place: int) -> str:
-    """One bar of the lengths: `12 to 17 tokens: 230 rows`."""
+    """One bar of the length histogram: `12 to 17 tokens: 230 rows`."""
     first, last = round(place * lengths.width), round((place + 1) * lengths.width) - 1
     if place == len(lengths.counts) - 1:
         return tr(
@@ -113,7 +113,7 @@ def bin_words(lengths: LengthSummary, place: int) -> str:
 
 
 def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
-    """How many rows cannot be used, and the first of them."""
+    """How many rows cannot be used, and the first one."""
     count = unusable_count(preview, glance)
     first = (
         [f"{row.file}:{row.line}: {row.reason}" for split in glance.splits for row in split.first_unusable]
@@ -130,7 +130,7 @@ def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
 
 
 def empty_lines(splits: list[SplitSummary]) -> list[str]:
-    """Columns in use with empty cells, a sentence each."""
+    """Used columns with empty cells, one sentence each."""
     return [
         tr(
             "{name} is empty in {count} for {split}.",
@@ -157,7 +157,7 @@ def repeated_line(splits: list[SplitSummary]) -> str:
 
 
 def left_out_line(left_out: list[IgnoredFile]) -> str:
-    """The files of a drop that are no part of the data: `Left out: README.md (tells about the data) and 2 more.`"""
+    """The dropped files that are not part of the data: `Left out: README.md (tells about the data) and 2 more.`"""
     if not left_out:
         return ""
     examples = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])
@@ -174,7 +174,7 @@ def passed_over_line(names: list[str]) -> str:
 
 
 def column_hint(column: ColumnSummary) -> str:
-    """What a column holds, for a tooltip: `text, about 21 words each, 3 empty; for example …`."""
+    """What a column contains, for a tooltip: `text, about 21 words each, 3 empty; for example …`."""
     parts = [translate_word(column.kind)]
     if column.median_words is not None and column.median_words >= 2:
         parts.append(tr("about {median_words:.0f} words each", median_words=column.median_words))

@@ -12,12 +12,12 @@ SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("T
 
 
 def split_title(split: str) -> str:
-    """A split's name for people."""
+    """A split's display name."""
     return SPLITS.get(split, capitalize(split))
 
 
 def figure(value: float | None) -> str:
-    """A length: whole as whole, otherwise with one digit."""
+    """A length: an integer as it is, otherwise with one decimal."""
     if value is None:
         return "–"
     if abs(value) >= 1e6:
@@ -26,7 +26,7 @@ def figure(value: float | None) -> str:
 
 
 def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
-    """The columns with what is known of them, those that play a part in the task first."""
+    """The columns with their facts, those used in the task first."""
     return sorted(split.columns.items(), key=lambda each: not each[1].part)
 
 
@@ -44,7 +44,7 @@ def _cells(spread: NumberSummary) -> list[str]:
 
 
 def repetition_words(split: SplitReport) -> str:
-    """Where the first rows that repeat others stand."""
+    """The locations of the first repeated rows."""
     return (
         tr("for example {first_duplicates}", first_duplicates=" = ".join(split.first_duplicates[0]))
         if split.first_duplicates
@@ -62,13 +62,13 @@ def empty_cells(split: SplitReport) -> list[str]:
 
 
 def unusable(split: SplitReport) -> list[str]:
-    """Why rows cannot be used, and how many, the most frequent first."""
+    """Why rows cannot be used, and how many, most frequent first."""
     ordered = sorted(split.unusable_reasons.items(), key=lambda each: -each[1])
     return [f"{trn('{count} row', '{count} rows', count)}: {reason}" for reason, count in ordered]
 
 
 def as_json(report: DataReport) -> str:
-    """As `burnish data report --json` prints it, indented."""
+    """The output of `burnish data report --json`, indented."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 

@@ -1,4 +1,4 @@
-"""Reads the `data` section of a draft: source and splits, columns, what is missing, what a dropped file means."""
+"""Reads a draft's `data` section: source and splits, columns, what is missing, what a dropped file means."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -19,7 +19,7 @@ VALIDATION_FRACTION = 0.1
 
 
 def split_kind(source: SourceEntry | None) -> SplitKind:
-    """How a source's splits are named."""
+    """How a source names its splits."""
     if source is None or "train" in source.path_fields:
         return "files"
     if "train" not in source.own_splits:
@@ -29,7 +29,7 @@ def split_kind(source: SourceEntry | None) -> SplitKind:
 
 
 def change_source(draft: Draft, before: SourceEntry | None, after: SourceEntry) -> None:
-    """Take another source: files stay for one that reads files too, all else meant the source before."""
+    """Switch to another source: files are kept if it reads files too; everything else applied to the old source."""
     for key in before.settings.get("properties", {}) if before else ():
         draft.unset(f"data.{key}")
     kinds = split_kind(before), split_kind(after)
@@ -45,7 +45,7 @@ def change_source(draft: Draft, before: SourceEntry | None, after: SourceEntry) 
 
 
 def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
-    """Take other files: how the ones before were read, for example their encoding, says nothing of them."""
+    """Switch to other files: how the old ones were read, for example their encoding, no longer applies."""
     for name, setting in source.settings.get("properties", {}).items() if source else ():
         if setting.get("of_file"):
             draft.unset(f"data.{name}")
@@ -56,7 +56,7 @@ PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 
 
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
-    """A name for a run on the data of the draft, or nothing if the data has none; several files are called by the first."""
+    """A name for a run on the draft's data, or empty if there is none; several files are named after the first."""
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
     named += [draft.get(f"data.{key}") for key in ("name", "task", "pair", "folder") if split_kind(source) != "files"]
     named = [value[0] if isinstance(value, list) and value else value for value in named]
@@ -69,7 +69,7 @@ def data_name(draft: Draft, source: SourceEntry | None) -> str:
 
 
 def used_parts(task: TaskEntry, draft: Draft) -> list[Column]:
-    """The parts that play under the settings of the draft."""
+    """The roles used under the draft's settings."""
     defaults = json_schema.defaults(json_schema.resolve(task.settings))
     return [
         part
@@ -79,12 +79,12 @@ def used_parts(task: TaskEntry, draft: Draft) -> list[Column]:
 
 
 def decides_parts(task: TaskEntry | None, key: str) -> bool:
-    """Whether the setting at a dotted key decides which parts play."""
+    """Whether the setting at a dotted key determines which roles are used."""
     return task is not None and any(key == f"task.{name}" for part in task.columns for name in part.when)
 
 
 def forget_unused_columns(task: TaskEntry, draft: Draft) -> None:
-    """Take the columns of parts that do not play out of the draft; the backend would refuse them."""
+    """Remove the columns of unused roles from the draft; the backend would reject them."""
     used = {part.name for part in used_parts(task, draft)}
     for part in task.columns:
         if part.name not in used:
@@ -95,7 +95,7 @@ def forget_unused_columns(task: TaskEntry, draft: Draft) -> None:
 
 
 def missing_data(draft: Draft, source: SourceEntry | None) -> str:
-    """What the choice of the data lacks; empty where it can be read."""
+    """What is missing to read the data; empty if nothing is."""
     kind = split_kind(source)
     if kind == "files":
         return "" if draft.get("data.train") else tr("Choose training data, or try the demo.")
@@ -108,7 +108,7 @@ def missing_data(draft: Draft, source: SourceEntry | None) -> str:
 
 
 def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:
-    """Which part of the task has no column; empty also while the columns are not known."""
+    """Which task role has no column; also empty while the columns are unknown."""
     if preview is None:
         return ""
     without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
@@ -119,7 +119,7 @@ def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None) -
 
 
 def paths_in_text(text: str) -> list[str]:
-    """One path or address a line (or between semicolons), file addresses as paths; empty where a line is neither."""
+    """One path or address per line (or semicolon), file URLs as paths; empty if any line is neither."""
     lines = [line.strip().strip("\"'") for line in text.replace("\u2028", "\n").replace(";", "\n").splitlines()]
     found = [_plain(line) for line in lines if line]
     return found if all(_is_place(one) for one in found) else []
@@ -139,12 +139,12 @@ SPEC_SUFFIXES = (".yaml", ".yml")
 
 
 def are_specs(paths: Sequence[str]) -> bool:
-    """Whether they are specs, which the page opens, and no data."""
+    """Whether they are specs, which the page opens, rather than data."""
     return bool(paths) and all(PurePath(path).suffix.lower() in SPEC_SUFFIXES for path in paths)
 
 
 def whole_choice(before: Mapping[str, Any], found: Mapping[str, Any], split: str | None) -> dict[str, Any]:
-    """The `data` section with what was recognised: a drop on one split leaves the others, any other drop is new data."""
+    """The `data` section with what was recognised: a drop on one split keeps the others, any other drop is new data."""
     if split is not None and found["source"] == before.get("source", "files"):
         return {**deepcopy(dict(before)), **_splits(found)}
     kept = before.get("validation")
@@ -163,7 +163,7 @@ def _splits(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_changes(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A `data` section as values of the spec to set in order: the rows come last but for their columns."""
+    """A `data` section as spec values in the order to set them: row settings last, except for their columns."""
     rest = {name: deepcopy(value) for name, value in data.items() if name not in ("train", "columns")}
     changes: dict[str, Any] = {"data": rest}
     if data.get("train") is not None:
@@ -174,9 +174,9 @@ def data_changes(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_read_otherwise(before: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether what was recognised is read in another way than the choice says now.
+    """Whether what was recognised is read differently from the current choice.
 
-    That is by another source, in another format, or as several splits of which the choice names one.
+    That is: by another source, in another format, or as several splits of which the choice names one.
     """
     return (
         found["source"] != before.get("source", "files")

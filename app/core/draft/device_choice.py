@@ -1,4 +1,4 @@
-"""Describes the devices of this computer: which one a draft means, and why a device lacks a precision."""
+"""Describes this computer's devices: which ones a draft uses, and why a device lacks a precision."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from backend.contract.catalog import Device
 
 
 def candidate_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
-    """The devices from which the draft chooses: those of its kind, else accelerators where there are any."""
+    """The devices that the draft can use: those of its kind, else accelerators if there are any."""
     wanted = draft.get("hardware.device", "auto")
     if wanted != "auto":
         return [device for device in devices if device.kind == wanted]
@@ -18,7 +18,7 @@ def candidate_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
 
 
 def selected_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
-    """The devices on which the draft would train; the first where it names none."""
+    """The devices that the draft would train on; the first if it names none."""
     possible, numbers = candidate_devices(draft, devices), draft.get("hardware.devices")
     if not numbers:
         return possible[:1]
@@ -34,7 +34,7 @@ def device_words(device: Device) -> str:
 
 
 def memory_words(device: Device) -> str:
-    """`24.3 GB of 32.0 GB free`; empty where the device does not say."""
+    """`24.3 GB of 32.0 GB free`; empty if the device does not report it."""
     if not device.memory_mb:
         return ""
     return tr(
@@ -45,7 +45,7 @@ def memory_words(device: Device) -> str:
 
 
 def against_precision(precision: str, devices: Sequence[Device]) -> str:
-    """Why the devices cannot compute in a precision; empty where they can, or where none is known."""
+    """Why the devices do not support a precision; empty if they do, or if none is known."""
     unable = next((one for one in devices if one.precisions and precision not in one.precisions), None)
     if precision == "auto" or unable is None:
         return ""

@@ -1,4 +1,4 @@
-"""The spec being edited, as plain values: what was changed, and the command that does the same."""
+"""The spec being edited, as plain values: its changes, and the command that does the same."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class DraftState:
-    """All that a draft is at one moment; never changed."""
+    """The complete state of a draft at one moment; immutable."""
 
     values: Values
     origin: Values
@@ -28,7 +28,7 @@ class DraftState:
 
 
 class Draft:
-    """A spec on its way. Keys are dotted: `training.learning_rate`."""
+    """A spec being edited. Keys are dotted: `training.learning_rate`."""
 
     def __init__(self, values: Values | None = None, defaults: Values | None = None, file: Path | None = None) -> None:
         self.file = file
@@ -40,18 +40,18 @@ class Draft:
         self._origin = deepcopy(self._values)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value at a dotted key; the catalog's default, else `default`, where it was not set."""
+        """The value at a dotted key; if it was not set, the catalog's default, else `default`."""
         found = _at(self._values, key)
         if found is _ABSENT:
             found = _at(self.defaults, key)
         return default if found is _ABSENT else found
 
     def says(self, key: str) -> bool:
-        """Whether a value was set at a dotted key, be it the default."""
+        """Whether a value was set at a dotted key, even if it is the default."""
         return _at(self._values, key) is not _ABSENT
 
     def set(self, key: str, value: Any) -> bool:
-        """Change one value; says whether anything changed."""
+        """Change one value; returns whether anything changed."""
         names = key.split(".")
         inner = self._values
         for name in names[:-1]:
@@ -64,7 +64,7 @@ class Draft:
         return True
 
     def unset(self, key: str) -> None:
-        """Forget one value, so that its default holds again."""
+        """Remove one value, so that its default applies again."""
         names = key.split(".")
         inner: Any = self._values
         for name in names[:-1]:
@@ -74,49 +74,49 @@ class Draft:
         inner.pop(names[-1], None)
 
     def use_task(self, name: str, defaults: Values) -> None:
-        """Another task: its columns are others, and the settings of the one before mean nothing to it."""
+        """Switch to another task: its columns differ, and the old task's settings do not apply."""
         self.set("task", {"type": name})
         self.set("data.columns", {})
         self.merge(defaults)
 
     def merge(self, fragment: Mapping[str, Any]) -> None:
-        """Lay a fragment of a spec (a preset, a task's defaults) over the draft."""
+        """Merge a fragment of a spec (a preset, a task's defaults) into the draft."""
         for key, value in flat(fragment):
             self.set(key, value)
 
     def replace(self, values: Values, file: Path | None = None) -> None:
-        """Begin anew with these values."""
+        """Start over with these values."""
         self.file = file
         self._values = deepcopy(values)
         self._origin = deepcopy(self._values)
 
     def mark_saved(self, file: Path) -> None:
-        """What the draft says now stands in this file."""
+        """The draft is now saved in this file."""
         self.file = file
         self._origin = deepcopy(self._values)
 
     def reset(self, key: str, default: Any) -> None:
-        """Let the default hold again: said aloud where the draft began with another value, else left unsaid."""
+        """Return to the default: set explicitly if the draft started with another value, else unset."""
         if _at(self._origin, key) is _ABSENT:
             self.unset(key)
         else:
             self.set(key, default)
 
     def state(self) -> DraftState:
-        """What to `restore` later."""
+        """A state that `restore` accepts."""
         return DraftState(deepcopy(self._values), self._origin, self.file, self.named)
 
     def restore(self, state: DraftState) -> None:
-        """Be again what the draft was then."""
+        """Return to this state."""
         self._values, self._origin = deepcopy(state.values), state.origin
         self.file, self.named = state.file, state.named
 
     def copy(self) -> "Draft":
-        """Another draft of the same values, to try something with."""
+        """An independent draft with the same values, for trying something."""
         return Draft(self._values, self.defaults)
 
     def put_back(self, values: Values) -> None:
-        """Hold values of an earlier moment again; what the draft began with stays."""
+        """Restore earlier values; the draft's starting point is unchanged."""
         self._values = deepcopy(values)
 
     def values(self) -> Values:
@@ -126,14 +126,14 @@ class Draft:
         return deepcopy({"version": 1, **known, **other})
 
     def changes(self) -> dict[str, Any]:
-        """Key → value of what differs from the spec that the draft began with."""
+        """Key → value of what differs from the spec that the draft started from."""
         return {key: value for key, value in flat(self._values) if not _same(_at(self._origin, key), value)}
 
     def command(self, options: Sequence[str] = (), environment: Mapping[str, str] = _NOTHING) -> str:
-        """The shell command that starts the same run; `options` are what this user has agreed to.
+        """The shell command that starts the same run; `options` are the user's consents.
 
-        A draft that began with a file names it and adds its changes. Any other, and one in which something of the file
-        is no more, brings its spec along. `environment` is set for the command alone.
+        A draft that started from a file names it and adds its changes. Any other, or one that removed part of it,
+        includes its spec. `environment` is set only for the command.
         """
         words = [*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "burnish train"]
         if self.file is not None and self._is_the_file_changed():
@@ -144,14 +144,14 @@ class Draft:
         return f"cat > {name} <<'SPEC'\n{text}\nSPEC\n{' '.join([*words, name, *options])}"
 
     def _is_the_file_changed(self) -> bool:
-        """Whether the changes, laid over what the draft began with, are the draft: `--set` takes nothing away."""
+        """Whether the changes, merged into the starting spec, give the draft: `--set` cannot remove anything."""
         other = Draft(self._origin)
         other.merge(self.changes())
         return other.values() == self.values()
 
 
 def read_draft(path: Path) -> Draft:
-    """The draft that begins with the spec of a run; its paths are made absolute. Raises InputError."""
+    """The draft that starts from a run's spec; its paths are made absolute. Raises InputError."""
     # YAML and pydantic are heavy and not wanted before the first paint.
     from backend.contract import spec_file
 
@@ -161,7 +161,7 @@ def read_draft(path: Path) -> Draft:
 
 
 def make_absolute(draft: Draft, keys: Sequence[str], folder: Path) -> None:
-    """Take the relative paths at these keys from `folder`."""
+    """Resolve the relative paths at these keys from `folder`."""
     for key in keys:
         if draft.get(key) is not None:
             draft.set(key, _absolute(draft.get(key), folder))
@@ -171,7 +171,7 @@ PATHS = ("model.name_or_path", "model.tokenizer", "data.train", "data.validation
 
 
 def _absolute(value: Any, folder: Path) -> Any:
-    """What exists beside the spec file, or is a pattern, is meant from there; a hub id stays as it is."""
+    """A path that exists beside the spec file, or is a pattern, is resolved from there; a hub id is unchanged."""
     if isinstance(value, list):
         return [_absolute(one, folder) for one in value]
     if isinstance(value, str) and ((folder / value).exists() or "*" in value):
@@ -180,7 +180,7 @@ def _absolute(value: Any, folder: Path) -> Any:
 
 
 def as_yaml(value: Any) -> str:
-    """One value for `--set`: JSON, which is YAML, but plain words stay plain."""
+    """One value for `--set`: JSON, which is YAML, except that plain words stay plain."""
     if isinstance(value, str) and value.replace("_", "").replace("-", "").isalpha() and value.lower() not in _WORDS:
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -209,7 +209,7 @@ def _at(values: Any, key: str) -> Any:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted key and value of everything in a fragment of a spec."""
+    """The dotted keys and values in a fragment of a spec."""
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and value:

@@ -1,4 +1,4 @@
-"""Opens and saves spec files; settings that cannot be used are left out and reported with their line."""
+"""Opens and saves spec files; unusable settings are left out and reported with their line."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ SPLITS = ("data.train", "data.validation", "data.test")
 
 @dataclass(frozen=True)
 class OpenedDraft:
-    """A draft that begins with a file, and a sentence for each thing in the file that is not as it has to be."""
+    """A draft that starts from a file, and a sentence for each problem in the file."""
 
     draft: Draft
     notes: tuple[str, ...] = ()
@@ -36,9 +36,9 @@ def is_spec(path: str) -> bool:
 
 
 def open_draft(path: Path, catalog: Catalog) -> OpenedDraft:
-    """The draft that begins with a spec file, its relative paths taken from the file's folder.
+    """The draft that starts from a spec file, with relative paths resolved from the file's folder.
 
-    Settings that nothing here knows are left out. Raises InputError where the file is no spec.
+    Unknown settings are left out. Raises InputError if the file is not a spec.
     """
     path = path.absolute()
     draft = Draft(spec_file.read(path))
@@ -62,7 +62,7 @@ def open_draft(path: Path, catalog: Catalog) -> OpenedDraft:
 
 
 def save_draft(draft: Draft, path: Path) -> None:
-    """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
+    """Save the draft as a spec for `burnish train`; the draft then starts from this file. Raises OSError."""
     path = path.absolute()
     heading = tr("# A Burnish training run: start it with `burnish train` and the name of this file.\n")
     write_whole(path, (heading + spec_file.dump(draft.values())).encode())
@@ -70,7 +70,7 @@ def save_draft(draft: Draft, path: Path) -> None:
 
 
 def path_keys(source: SourceEntry | None) -> list[str]:
-    """The keys that hold paths with this source; the splits of a hub's data set are names."""
+    """The keys that hold paths with this source; a hub data set's splits are names."""
     if source is None:
         return list(PATHS)
     of_data = [f"data.{name}" for name in source.path_fields]
@@ -78,7 +78,7 @@ def path_keys(source: SourceEntry | None) -> list[str]:
 
 
 class _YamlLines:
-    """Where in a file a key stands, in words."""
+    """Where a key is in a file, in words."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
@@ -109,7 +109,7 @@ def _check_task(draft: Draft, catalog: Catalog, place: _YamlLines) -> None:
 
 
 def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[str]:
-    """Take what cannot be shown out of the draft; a sentence for each."""
+    """Remove what cannot be shown from the draft; returns a sentence for each."""
     for name, section in draft.values().items():
         if name not in SECTIONS:
             draft.unset(name)

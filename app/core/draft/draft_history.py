@@ -14,14 +14,14 @@ Moment = TypeVar("Moment")
 
 @dataclass(frozen=True)
 class Step:
-    """What a person did, in words such as `Epochs: 3 → 5`; `key` is the field where it was typed, else empty."""
+    """A user's edit, in words such as `Epochs: 3 → 5`; `key` is the field that was typed in, else empty."""
 
     words: str
     key: str = ""
 
 
 class History(Generic[Moment]):
-    """Moments are values that can be compared and are never changed; `now` is a clock in seconds."""
+    """The states are comparable and immutable; `now` is a clock in seconds."""
 
     def __init__(self, first: Moment, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -33,23 +33,23 @@ class History(Generic[Moment]):
 
     @property
     def present(self) -> Moment:
-        """Where the draft is."""
+        """The current state."""
         return self._moments[self._at]
 
     @property
     def undo_words(self) -> str:
-        """What `undo` would take back; empty where there is nothing."""
+        """What `undo` would undo; empty if there is nothing."""
         return self._steps[self._at - 1].words if self._at else ""
 
     @property
     def redo_words(self) -> str:
-        """What `redo` would do again; empty where there is nothing."""
+        """What `redo` would redo; empty if there is nothing."""
         return self._steps[self._at].words if self._at < len(self._steps) else ""
 
     def record(self, moment: Moment, step: Step) -> None:
-        """The draft has become `moment`; what was undone cannot be redone any more.
+        """The draft has become `moment`; what was undone can no longer be redone.
 
-        Letters typed into one field one after the other are one step, called as the last of them was.
+        Consecutive typing in one field is one step, described by the last edit.
         """
         if moment == self.present:
             return
@@ -84,17 +84,17 @@ class History(Generic[Moment]):
         self._at -= surplus
 
     def amend(self, moment: Moment) -> None:
-        """The present has been completed by nobody's doing, as by columns that were guessed: no step of its own."""
+        """The current state was completed automatically, for example by guessed columns: this is not a step."""
         self._moments[self._at] = moment
 
     def undo(self) -> Moment:
-        """Back by one step, as far as there is one."""
+        """Go back one step, if there is one."""
         self._at = max(0, self._at - 1)
         self._typed_at = float("-inf")
         return self.present
 
     def redo(self) -> Moment:
-        """Forward by one step, as far as there is one."""
+        """Go forward one step, if there is one."""
         self._at = min(len(self._steps), self._at + 1)
         self._typed_at = float("-inf")
         return self.present

@@ -39,16 +39,16 @@ class Setting:
 
     @property
     def section(self) -> str:
-        """The part of the spec in which it stands."""
+        """The spec section of the setting."""
         return self.key.partition(".")[0]
 
     def matches(self, words: list[str]) -> bool:
-        """Whether each of the words, in small letters, stands in title or key, or begins a word of the description."""
+        """Whether each word, in lower case, occurs in the title or key, or starts a word of the description."""
         name, help_words = f"{self.title} {self.key}".casefold(), f" {self.description.casefold()}"
         return all(word in name or re.search(rf"\W{re.escape(word)}", help_words) for word in words)
 
     def is_named(self, words: list[str]) -> bool:
-        """Whether title and key alone hold all the words."""
+        """Whether title and key alone contain all the words."""
         name = f"{self.title} {self.key}".casefold()
         return all(word in name for word in words)
 
@@ -80,7 +80,7 @@ CHOICES = (
 
 
 def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
-    """Key → setting of everything that can be set with the task, source, engine, optimizer and adapter of the draft."""
+    """Key → setting, for everything that can be set with the draft's task, source, engine, optimizer and adapter."""
     parts: list[tuple[str, Mapping[str, Any]]] = [
         (name, json_schema.section(catalog.spec, name)) for name in SECTIONS if name not in ("task", "adapter")
     ]
@@ -98,7 +98,7 @@ def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
 
 
 def every_setting(catalog: Catalog) -> list[Setting]:
-    """What can be set with any task, source, engine, optimizer or adapter; a key may come more than once."""
+    """The settings of every task, source, engine, optimizer and adapter; a key may occur more than once."""
     parts = [(name, json_schema.section(catalog.spec, name)) for name in SECTIONS]
     for prefix, entries in (
         ("task", catalog.tasks), ("data", catalog.sources), ("hardware", catalog.engines),
@@ -118,7 +118,7 @@ def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
 
 
 def find_settings(settings: Mapping[str, Setting], text: str) -> list[str]:
-    """The keys of the settings in which every word of `text` stands, those that are called so first; none for no words."""
+    """The keys of the settings that contain every word of `text`, matches in the name first; none for an empty text."""
     words = text.casefold().split()
     keys = [key for key, setting in settings.items() if words and setting.matches(words)]
     return sorted(keys, key=lambda key: not settings[key].is_named(words))
@@ -127,9 +127,9 @@ def find_settings(settings: Mapping[str, Setting], text: str) -> list[str]:
 def changed_settings(
     settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, Any] = _NONE
 ) -> list[Difference]:
-    """The settings whose value in the draft is another than their default, in their order.
+    """The settings whose draft value differs from their default, in order.
 
-    `usual` are the defaults of the draft's task, by key: what it fills in by itself nobody has changed.
+    `usual` are the task's defaults, by key: values that the task filled in do not count as changes.
     """
     return [
         Difference(setting, default, draft.get(key))
@@ -142,7 +142,7 @@ def changed_settings(
 
 
 def differences(settings: Mapping[str, Setting], before: Draft, after: Draft) -> list[Difference]:
-    """What is another in `after` than in `before`, setting by setting; a mapping that is none is taken apart."""
+    """What differs between `before` and `after`, per setting; a mapping that is not a setting is split up."""
     keys = dict.fromkeys([*dict(flat(before.values())), *dict(flat(after.values()))])
     known = {setting.key: setting for setting in (_find_setting(settings, key) for key in keys)}
     pairs = [
@@ -161,17 +161,17 @@ def _find_setting(settings: Mapping[str, Setting], key: str) -> Setting:
 
 
 def title_of(settings: Mapping[str, Setting], key: str) -> str:
-    """What a key is called on screen."""
+    """A key's title on screen."""
     return _find_setting(settings, key).title
 
 
 def change_words(title: str, before: Any, after: Any) -> str:
-    """`Epochs: 3 → 5`, with long values cut."""
+    """`Epochs: 3 → 5`, with long values truncated."""
     return f"{title}: {value_words(before)} → {value_words(after)}"
 
 
 def value_words(value: Any, most: int = 40) -> str:
-    """A value as a person reads it: `not set`, `on`, `2e-5`, `a, b`."""
+    """A value for people: `not set`, `on`, `2e-5`, `a, b`."""
     if value is None or value == "" or value == [] or value == {}:
         return tr("not set")
     if isinstance(value, bool):
@@ -187,12 +187,12 @@ def value_words(value: Any, most: int = 40) -> str:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values mean the same in a spec; `true` is not `1`, but 3.0 is 3."""
+    """Whether two values are equal in a spec; `true` is not `1`, but 3.0 is 3."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def fix_words(fix: RunFix) -> str:
-    """What the button says that takes a way out of a failure: `Start again with Learning rate 5e-5`."""
+    """The text of a button for a fix: `Start again with Learning rate 5e-5`."""
     if fix.convert_weights:
         return tr("Convert the weights and restart")
     if not fix.changes:
@@ -209,7 +209,7 @@ LENGTHS = ("task.max_length", "task.max_target_length")
 
 
 def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorReply) -> list[MemoryFix]:
-    """The model's limit (tokens) for every length of the draft above it; nothing where the mistake is another."""
+    """The model's limit (tokens) for every length in the draft above it; empty if that is not the problem."""
     limit = model.max_length if model is not None else None
     if mistake.field != LENGTHS[0] or not limit:
         return []

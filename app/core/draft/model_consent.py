@@ -1,4 +1,4 @@
-"""What to ask before a model is opened: whether its code may run, or its old weights be converted."""
+"""What to ask before a model is loaded: whether its code may run, or its old weights may be converted."""
 
 from app.core.i18n import tr
 from backend.contract.rpc.models import ModelDescription
@@ -21,12 +21,12 @@ TRUST, CONVERT = tr("Allow this code"), tr("Convert weights")
 
 
 def own_code(model: ModelDescription) -> str:
-    """What is asked of a model with code of its own, and which files hold it."""
+    """The question about a model's own code, and the files that contain it."""
     return CODE + (tr(" Files: {files}.", files=", ".join(model.code_files)) if model.code_files else "")
 
 
 def question(model: ModelDescription) -> tuple[str, str]:
-    """`convert` or `trust` with the sentence; both empty where nothing is asked."""
+    """`convert` or `trust` with the sentence; both empty if there is no question."""
     if model.problem:
         return "", ""
     if model.needs_conversion:

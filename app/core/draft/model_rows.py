@@ -34,7 +34,7 @@ Line = ModelChoice | GroupHeading
 
 @dataclass(frozen=True)
 class ModelFilter:
-    """What a person wants to see; what is empty leaves nothing out."""
+    """What the user wants to see; empty fields filter nothing."""
 
     words: str = ""
     groups: tuple[str, ...] = GROUPS
@@ -43,7 +43,7 @@ class ModelFilter:
 
 
 def lines(models: Iterable[ModelChoice], sought: ModelFilter) -> list[Line]:
-    """The models that are sought, by group; a model of the hub that is here already is not listed twice."""
+    """The matching models, by group; a hub model that is already here is listed only once."""
     found = [one for one in models if is_sought(one, sought)]
     local_names = {one.name for one in found if one.group != "hub"}
     made: list[Line] = []
@@ -55,7 +55,7 @@ def lines(models: Iterable[ModelChoice], sought: ModelFilter) -> list[Line]:
 
 
 def is_sought(model: ModelChoice, sought: ModelFilter) -> bool:
-    """Whether a model has all the words, the task, and no problem where only fitting ones are wanted."""
+    """Whether a model matches all words and the task, and has no problem if only fitting ones are wanted."""
     if model.group not in sought.groups or (sought.fitting and model.problem):
         return False
     if sought.task and sought.task not in model.tasks:
@@ -67,12 +67,12 @@ def is_sought(model: ModelChoice, sought: ModelFilter) -> bool:
 
 
 def title(model: ModelChoice) -> str:
-    """What a model is called in the list."""
+    """A model's title in the list."""
     return model.title or model.name
 
 
 def under_title(model: ModelChoice) -> str:
-    """The small line below: what it is for, or where it lies."""
+    """The small second line: what it is for, or where it is."""
     if model.use:
         return model.use
     return formatting.short_path(model.name, 3) if model.title and model.title != model.name else ""
@@ -84,14 +84,14 @@ def cell(model: ModelChoice, column: str) -> str:
 
 
 def usage_words(model: ModelChoice) -> str:
-    """How often the hub has given it away, or when it was last used here."""
+    """The hub's download count, or when it was last used here."""
     if model.downloads is not None:
         return formatting.short_count(model.downloads)
     return formatting.moment(model.used) if model.used is not None else "–"
 
 
 def verdict(model: ModelChoice) -> str:
-    """Whether it goes with the run, in two words."""
+    """Whether it fits the run, in two words."""
     if model.problem:
         return tr("Does not fit")
     if model.started_mb:
@@ -102,7 +102,7 @@ def verdict(model: ModelChoice) -> str:
 
 
 def kind(model: ModelChoice) -> str:
-    """The colour of the verdict, which its words and its icon say too: success, warning, neutral or danger."""
+    """The colour of the verdict, also shown by its words and icon: success, warning, neutral or danger."""
     if model.problem:
         return "danger"
     if model.notes or model.started_mb:
@@ -111,7 +111,7 @@ def kind(model: ModelChoice) -> str:
 
 
 def sentences(model: ModelChoice) -> list[str]:
-    """All that is to be said of a model before it is chosen; what stands in the way first."""
+    """Everything to say about a model before it is chosen; obstacles first."""
     sentences = [formatting.sentence(model.problem)] if model.problem else []
     if model.started_mb:
         sentences.append(

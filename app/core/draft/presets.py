@@ -24,14 +24,14 @@ OF_THE_MODEL = ("model.revision", "model.trust_remote_code", "model.tokenizer")
 
 @dataclass(frozen=True)
 class AppliedPreset:
-    """The draft's values before and after a fragment was laid over it."""
+    """The draft's values before and after a preset was applied."""
 
     before: Values
     after: Values
 
 
 class PresetOverlay:
-    """At most one fragment of a spec lies over the draft; what a person changed since stays changed."""
+    """At most one preset is applied to the draft; the user's later changes are kept."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -46,10 +46,10 @@ class PresetOverlay:
         defaults: Values | None = None,
         sources: Mapping[str, SourceEntry] | None = None,
     ) -> None:
-        """Lay a fragment over the draft, in the place of the one before.
+        """Apply a preset to the draft, replacing the previous one.
 
-        `defaults` are those of the fragment's task; they and an empty task come first where the draft has another one.
-        Of another source in `sources` or another model nothing stays that the fragment's would not understand.
+        `defaults` are those of the preset's task; they and an empty task come first if the draft has another task.
+        If the preset has another source (of `sources`) or model, settings that it does not understand are removed.
         """
         self.take_off()
         before, task = self._draft.values(), fragment.get("task", {}).get("type")
@@ -62,7 +62,7 @@ class PresetOverlay:
         data = fragment.get("data", {})
         present, wanted = self._draft.get("data.source", "files"), data.get("source")
         if set(data) == {"source"} and self._draft.get("data.train"):
-            # The usual source alone says nothing against data that a person has chosen.
+            # The default source alone does not override data that the user has chosen.
             fragment = {name: section for name, section in fragment.items() if name != "data"}
         elif wanted in sources and wanted != present:
             change_source(self._draft, sources.get(present), sources[wanted])
@@ -76,7 +76,7 @@ class PresetOverlay:
         return fragment
 
     def take_off(self) -> None:
-        """Give back what was there before, but for what a person changed since."""
+        """Restore what was there before, except for the user's later changes."""
         if self.laid is None:
             return
         laid, present = self.laid, self._draft.values()
@@ -92,7 +92,7 @@ class PresetOverlay:
             changed = {key: value for key, value in changed.items() if not key.startswith("data.")}
             gone = {key for key in gone if not key.startswith("data.")}
             if touched:
-                # Settings of one source mean nothing to another: what a person has chosen stays whole.
+                # Settings of one source do not apply to another: the user's choice is kept whole.
                 changed["data"] = present.get("data", {})
                 if _task(laid.before) != _task(laid.after):
                     changed["data"] = {**changed["data"], "columns": {}}
@@ -104,13 +104,13 @@ class PresetOverlay:
         self.forget()
 
     def forget(self) -> None:
-        """What lies there belongs to the draft from now on."""
+        """The preset's values belong to the draft from now on."""
         self.laid = None
         self.preset = None
 
 
 def _changes(before: Values, after: Values) -> tuple[set[str], dict[str, Any]]:
-    """The keys that went, and key → value of what is new or another."""
+    """The removed keys, and key → value of what is new or different."""
     old, new = dict(flat(before)), dict(flat(after))
     return old.keys() - new.keys(), {key: value for key, value in new.items() if key not in old or old[key] != value}
 
@@ -123,7 +123,7 @@ def _task(values: Values) -> str | None:
     return values.get("task", {}).get("type")
 
 
-# A person's own presets, shaped like the shipped ones
+# The user's presets, in the format of the shipped ones
 
 NEVER = {"task": ("labels",), "hardware": ("environment",)}
 """Settings that belong to one set of data or to one computer."""
@@ -141,12 +141,12 @@ PRESET_SECTIONS = {
 
 
 def presets_folder() -> Path:
-    """Where they lie; `include: preset:NAME` in a spec finds them there too."""
+    """The folder of the user's presets; `include: preset:NAME` in a spec finds them there too."""
     return places.own_presets_folder()
 
 
 def read_presets(within: Path | None = None) -> tuple[list[Preset], list[str]]:
-    """The own presets by title, and a sentence for each file that is none."""
+    """The user's presets by title, and a sentence for each invalid file."""
     found: list[Preset] = []
     problems: list[str] = []
     for path in sorted((within or presets_folder()).glob("*.yaml")):
@@ -163,7 +163,7 @@ def read_presets(within: Path | None = None) -> tuple[list[Preset], list[str]]:
 
 
 def fragment(draft: Draft, sections: Sequence[str], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """What of the draft a preset of these sections holds: what is not its default, and what always matters."""
+    """The part of the draft to save as a preset of these sections: non-default values, and what always matters."""
     kept = {name: value for name in sections if isinstance(value := draft.values().get(name), Mapping) and value}
     cleaned = {name: _worth_keeping(name, value, settings) for name, value in kept.items()}
     return {name: value for name, value in cleaned.items() if value}
@@ -182,12 +182,12 @@ def _worth_keeping(section: str, values: Mapping[str, Any], settings: Mapping[st
 
 
 def file_name(title: str) -> str:
-    """The name by which `include` finds a preset of this title."""
+    """The name by which `include` finds a preset with this title."""
     return re.sub(r"[^\w-]+", "-", title.strip().casefold()).strip("-")[:60] or "preset"
 
 
 def name_problem(title: str, shipped: Sequence[Preset]) -> str:
-    """Why a preset cannot be called so; empty where it can."""
+    """Why a preset cannot have this name; empty if it can."""
     if not title.strip():
         return tr("Enter a name for the preset.")
     if file_name(title) in {preset.name for preset in shipped}:
@@ -196,7 +196,7 @@ def name_problem(title: str, shipped: Sequence[Preset]) -> str:
 
 
 def save_preset(title: str, description: str, spec: Mapping[str, Any], within: Path | None = None) -> Preset:
-    """Write a preset, in the place of one of the same name. Raises OSError."""
+    """Save a preset, replacing one of the same name. Raises OSError."""
     path = (within or presets_folder()) / f"{file_name(title)}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     values = {"title": title.strip(), "description": description.strip(), "spec": dict(spec)}
@@ -205,5 +205,5 @@ def save_preset(title: str, description: str, spec: Mapping[str, Any], within: P
 
 
 def delete_preset(preset: Preset, within: Path | None = None) -> None:
-    """Take a preset away; one that is gone already is no mistake. Raises OSError."""
+    """Delete a preset; a missing one is not an error. Raises OSError."""
     ((within or presets_folder()) / f"{preset.name}.yaml").unlink(missing_ok=True)

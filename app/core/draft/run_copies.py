@@ -1,4 +1,4 @@
-"""Runs made from other runs: the next free name, what differs, and the same run on another engine."""
+"""Runs made from other runs: the next free name, the differences, and the same run on another engine."""
 
 import json
 import os
@@ -26,12 +26,12 @@ _NO_DIFFERENCES = ("version", "name")
 
 
 def stem(name: str) -> str:
-    """`reviews` of `reviews 2`."""
+    """`reviews` for `reviews 2`."""
     return re.sub(r"(?<=\S) \d+$", "", name)
 
 
 def next_name(name: str, taken: Iterable[str]) -> str:
-    """`reviews 2` of `reviews`, and `reviews 3` of either, where 2 is taken."""
+    """`reviews 2` for `reviews`, or `reviews 3` for either if 2 is taken."""
     known, number = set(taken), 2
     while (found := f"{stem(name)[: LONGEST_NAME - 1 - len(str(number))]} {number}") in known:
         number += 1
@@ -39,13 +39,13 @@ def next_name(name: str, taken: Iterable[str]) -> str:
 
 
 def copy_of(run: Path, runs: Iterable[RunSummary]) -> Values:
-    """The spec in a run's folder under the next free name. Raises InputError where it cannot be read."""
+    """The spec of a run folder under the next free name. Raises InputError if it cannot be read."""
     values = read_draft(run / "spec.yaml").values()
     return {**values, "name": next_name(str(values.get("name", "run")), (one.title for one in runs))}
 
 
 def previous_run(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | None:
-    """The latest run of the same name, but for its number, that was started before this one."""
+    """The latest earlier run with the same name, ignoring its number."""
     if run.started is None:
         return None
     earlier = [
@@ -58,7 +58,7 @@ def previous_run(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | No
 
 
 def list_differences(run: RunSummary, before: RunSummary) -> list[str]:
-    """`Learning rate: 2e-5 → 0.0002` for each setting that is another; none where a spec cannot be read."""
+    """`Learning rate: 2e-5 → 0.0002` for each setting that differs; none if a spec cannot be read."""
     try:
         found = differences({}, _spec(before.path), _spec(run.path))
     except (InputError, OSError):
@@ -85,7 +85,7 @@ _CONFIG = "config.json"
 
 @dataclass(frozen=True)
 class EngineOffer:
-    """Another engine for a run; `reason` is why it cannot be had, empty where it can."""
+    """Another engine for a run; `reason` is why it is not available, empty if it is."""
 
     engine: str
     title: str
@@ -96,14 +96,14 @@ class EngineOffer:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A run's spec for another engine, and the keys that mean nothing to it and were left out."""
+    """A run's spec for another engine, and the keys that do not apply to it and were left out."""
 
     values: Values
     left_out: tuple[str, ...] = ()
 
 
 def offer_engine(catalog: Catalog, run: RunFolder) -> EngineOffer | None:
-    """The engine beside that of the run; None where there is no other, or the run's spec cannot be read."""
+    """The alternative to the run's engine; None if there is none, or the run's spec cannot be read."""
     draft = _draft(run)
     other = _other(catalog, draft) if draft is not None else None
     if draft is None or other is None:
@@ -117,7 +117,7 @@ def offer_engine(catalog: Catalog, run: RunFolder) -> EngineOffer | None:
 
 
 def duplicate_for_engine(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:
-    """The run's spec with that engine. Raises InputError where it cannot be read."""
+    """The run's spec with that engine. Raises InputError if it cannot be read."""
     values = read_draft(run.spec).values()
     entries = {entry.name: entry for entry in catalog.engines}
     hardware = values.get("hardware", {})
@@ -155,7 +155,7 @@ def _settings(entry: EngineEntry | None) -> dict[str, Any]:
 
 
 def _model_type(run: RunFolder, draft: Draft) -> str:
-    """As the configuration of the run's result, or of the folder that it began with, says; empty of what is not here."""
+    """The model type in the configuration of the run's result, or of its starting folder; empty if it is not here."""
     begun_from = Path(str(draft.get("model.name_or_path", "")))
     return _model_type_in(lambda: _of_result(run)) or _model_type_in(lambda: _of_folder(begun_from))
 

@@ -37,7 +37,7 @@ def span(least: float, most: float) -> str:
 
 
 def whole(plan: RunPlan) -> str:
-    """`about 4 to 6 min`; that it is not known where nothing was measured."""
+    """`about 4 to 6 min`, or that it is unknown if nothing was measured."""
     if plan.least_seconds is not None and plan.most_seconds is not None:
         return tr("about {span}", span=span(plan.least_seconds, plan.most_seconds))
     return tr("about {seconds}", seconds=formatting.duration(plan.seconds)) if plan.seconds else tr("unknown")
@@ -55,7 +55,7 @@ def of_part(part: TimePart) -> str:
 
 
 def basis_words(part: TimePart) -> str:
-    """What a part's time is reckoned from."""
+    """What a part's time is based on."""
     if not part.rows:
         return translate_word(part.words)
     rows = trn("{count} row", "{count} rows", part.rows)
@@ -79,7 +79,7 @@ def ago(seconds: float) -> str:
 
 
 def origin(measured: Measurement | None, now: float) -> str:
-    """Where the time is known from, short; empty where it is not."""
+    """The source of the time estimate, in short; empty if it is unknown."""
     if measured is None:
         return ""
     if measured.source == "run":
@@ -88,7 +88,7 @@ def origin(measured: Measurement | None, now: float) -> str:
 
 
 def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
-    """Sentences on what was measured, and what speaks against it."""
+    """Sentences on the measurement, and on reasons for doubt."""
     when = ago(now - measured.time)
     steps = trn("{count} step", "{count} steps", measured.steps)
     source = (
@@ -123,7 +123,7 @@ def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
 
 
 def peak_mb(measured: Measurement | None) -> float | None:
-    """Most memory where the run computes: the accelerator's, else the process's."""
+    """Peak memory where the run computes: the accelerator's, else the process's."""
     if measured is None:
         return None
     return measured.device_memory_mb if measured.device_memory_mb is not None else measured.memory_mb

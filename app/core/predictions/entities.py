@@ -10,7 +10,7 @@ _BEGINS, _ENDS, _INSIDE = frozenset("BSU"), frozenset("SUEL"), frozenset("IEL")
 
 @dataclass(frozen=True)
 class Entity:
-    """Words `start` to `end` (without it), of one kind such as `PER`."""
+    """Words `start` to `end` (exclusive), of one kind such as `PER`."""
 
     start: int
     end: int
@@ -18,7 +18,7 @@ class Entity:
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities of a sentence; a tag without a scheme (`NOUN`) is an entity of one word."""
+    """The entities of a sentence; a tag without a scheme (`NOUN`) is a one-word entity."""
     found: list[Entity] = []
     is_open = False
     for place, tag in enumerate(tags):
@@ -43,14 +43,14 @@ def _read(tag: str) -> tuple[str, str]:
 
 
 def words_of(value: object) -> list[str]:
-    """The words of a sentence, whether it is a list or text."""
+    """The words of a sentence, given as a list or as text."""
     if isinstance(value, list | tuple):
         return [str(word) for word in value]
     return str(value or "").split()
 
 
 def kinds_of(*sentences: Sequence[Entity]) -> dict[str, int]:
-    """Every kind with how often it occurs, by name, so that a kind keeps its colour."""
+    """Every kind with its frequency, sorted by name, so that a kind keeps its colour."""
     counts: dict[str, int] = {}
     for sentence in sentences:
         for entity in sentence:
@@ -59,7 +59,7 @@ def kinds_of(*sentences: Sequence[Entity]) -> dict[str, int]:
 
 
 def colors_of(kinds: Mapping[str, int], colors: int) -> dict[str, int]:
-    """Kind → colour; the usual four have the same colours in every sentence, others take what is left."""
+    """Kind → colour; the usual four always have the same colours, others take the rest."""
     usual = {"PER": 0, "PERSON": 0, "LOC": 2, "GPE": 2, "ORG": 1, "MISC": 4}
     chosen = {kind: usual[kind] for kind in kinds if kind in usual}
     free = [color for color in range(colors) if color not in chosen.values()] or list(range(colors))

@@ -1,4 +1,4 @@
-"""The values behind the Try box: questions to one or two models, their answers, and how two answers differ."""
+"""The values behind the Try box: queries to one or two models, their answers, and how two answers differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ _STEP = "step-"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of one model."""
+    """A query to one model."""
 
     target: str
     task: str
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """An answer with its question; `beside` is what another model said to the same."""
+    """An answer with its query; `beside` is another model's answer to the same."""
 
     question: Question
     answer: Answer
@@ -43,16 +43,16 @@ class AnsweredQuestion:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Parts and columns of the answer."""
+        """The roles and columns of the answer."""
         return self.answer.rows[0]
 
     @property
     def name(self) -> str:
-        """The model in a few letters."""
+        """A short name for the model."""
         return name_of(self.question.target)
 
     def line(self, most: int = LONGEST_LINE) -> str:
-        """What was asked and the answers, on one line."""
+        """The input and the answers, on one line."""
         parts = [_first(self.question.row), self.row.get("prediction") or NO_ANSWER]
         parts += [self.beside.row.get("prediction") or NO_ANSWER] if self.beside else []
         texts = [" ".join(str(part).split()) for part in parts]
@@ -70,13 +70,13 @@ class AnsweredQuestion:
         return " · ".join(words)
 
     def holds(self, text: str) -> bool:
-        """Whether the words stand anywhere in question or answers."""
+        """Whether the words occur anywhere in question or answers."""
         wanted = text.casefold()
         values = [*self.row.values(), *(self.beside.row.values() if self.beside else ()), self.name]
         return any(wanted in str(value).casefold() for value in values)
 
     def with_right(self, right: str) -> "AnsweredQuestion":
-        """The same with what a person says is right."""
+        """The same with the user's right answer."""
         return replace(self, right=right, added="" if right != self.right else self.added)
 
 
@@ -86,7 +86,7 @@ def took(seconds: float) -> str:
 
 
 def name_of(target: str) -> str:
-    """A run's name, with the step of a checkpoint; of a folder or hub id the last part."""
+    """A run's name, with the step of a checkpoint; for a folder or hub id its last part."""
     path = Path(target)
     step = step_of(target)
     return (
@@ -97,12 +97,12 @@ def name_of(target: str) -> str:
 
 
 def run_of(target: str) -> str:
-    """The run of a checkpoint; anything else is itself."""
+    """The run of a checkpoint; anything else unchanged."""
     return str(Path(target).parent.parent) if step_of(target) is not None else target
 
 
 def step_of(target: str) -> int | None:
-    """The step where the target is a checkpoint."""
+    """The step, if the target is a checkpoint."""
     path = Path(target)
     digits = path.name.removeprefix(_STEP)
     is_one = path.name.startswith(_STEP) and digits.isdecimal() and path.parent.name == "checkpoints"
@@ -110,19 +110,19 @@ def step_of(target: str) -> int | None:
 
 
 def checkpoints_of(run: Path | str) -> dict[int, str]:
-    """Step → folder of a run's checkpoints, the latest first."""
+    """Step → folder of a run's checkpoints, latest first."""
     folder = RunFolder(run)
     steps = {step_of(str(path)): str(path) for path in folder.checkpoints.glob(f"{_STEP}*")}
     return {step: path for step, path in sorted(steps.items(), key=lambda each: -(each[0] or 0)) if step is not None}
 
 
 def is_run(target: str) -> bool:
-    """Whether the target is a run's folder, wherever it lies."""
+    """Whether the target is a run folder, wherever it is."""
     return Path(target).is_absolute() and RunFolder(target).exists()
 
 
 def has_model(run: Path | str) -> bool:
-    """Whether a run has left its final model; one that goes on has checkpoints alone."""
+    """Whether a run has saved its final model; an ongoing run only has checkpoints."""
     return (RunFolder(run).model / "config.json").is_file()
 
 
@@ -139,7 +139,7 @@ LONGEST_QUOTE = 40
 
 @dataclass(frozen=True)
 class LabelPair:
-    """A label's probability at both models; None where one does not know the label."""
+    """A label's probability in both models; None if one does not have the label."""
 
     label: str
     first: float | None
@@ -147,7 +147,7 @@ class LabelPair:
 
     @property
     def points(self) -> float | None:
-        """By how many points of a hundred the second is surer."""
+        """How many percentage points more certain the second is."""
         return None if self.first is None or self.second is None else 100 * (self.second - self.first)
 
     @property
@@ -159,14 +159,14 @@ class LabelPair:
 
 
 def label_pairs(first: PredictedRow, second: PredictedRow) -> list[LabelPair]:
-    """Every label of either model, those of which one of them is surest at the top."""
+    """Every label of either model, sorted by the higher probability."""
     ones, others = first.probabilities(), second.probabilities()
     pairs = [LabelPair(label, ones.get(label), others.get(label)) for label in {**ones, **others}]
     return sorted(pairs, key=lambda pair: -max(pair.first or 0.0, pair.second or 0.0))
 
 
 def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str]) -> str:
-    """One sentence on whether both say the same."""
+    """One sentence on whether both agree."""
     ones, others = _number(first), _number(second)
     if ones is not None and others is not None and not first.probabilities():
         far = number(abs(others - ones))

@@ -1,4 +1,4 @@
-"""One row of predictions, read by the roles of its columns rather than their names."""
+"""One row of predictions, read by column role instead of by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PROBABILITY = "probability_"
 
 @dataclass(frozen=True)
 class PredictedRow:
-    """The values by column; `columns` says which column plays which part, as in a spec's `data.columns`."""
+    """The values by column; `columns` maps role → column, as in a spec's `data.columns`."""
 
     values: Mapping[str, Any]
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class PredictedRow:
     """Least and greatest number of the whole file, where it predicts numbers."""
 
     def part(self, role: str) -> Any:
-        """What the column of a part holds; None where there is none."""
+        """The value of a role's column; None if there is none."""
         return self.values.get(self.columns.get(role, role))
 
     def text(self, role: str) -> str:
@@ -35,16 +35,16 @@ class PredictedRow:
 
     @property
     def actual(self) -> str | None:
-        """What is right; None where nobody knows."""
+        """The right value; None if unknown."""
         value = self.values.get("actual")
         return None if value is None else str(value)
 
     def own(self, name: str) -> Any:
-        """A column of the task's own, which is called `predicted_…` where the input has one of that name."""
+        """A task column, which is called `predicted_…` if the input has a column of that name."""
         return self.values.get(f"predicted_{name}", self.values.get(name))
 
     def number(self, name: str) -> float | None:
-        """A column of the task's own as a number; None where it is none."""
+        """A task column as a number; None if it is not one."""
         try:
             return float(self.own(name))
         except (TypeError, ValueError):
@@ -59,7 +59,7 @@ class PredictedRow:
         }
 
     def as_list(self, name: str) -> list[Any]:
-        """A column of JSON text, or of lists, as a list; empty where it is neither."""
+        """A column of JSON text or lists as a list; empty if it is neither."""
         value = self.own(name)
         if isinstance(value, str):
             try:
@@ -69,7 +69,7 @@ class PredictedRow:
         return value if isinstance(value, list) else []
 
     def inputs(self, own: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """What is neither predicted nor actual nor of `own`."""
+        """The columns that are neither prediction, actual value nor `own`."""
         return {
             name: value
             for name, value in self.values.items()

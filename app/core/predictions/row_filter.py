@@ -1,4 +1,4 @@
-"""The filter on a table of predictions: each condition as a query to the helper and as the text of a chip."""
+"""The filter on a table of predictions: each condition as a query to the helper and as a chip's text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class ValueFilter:
-    """Rows whose column compares so with a value; `comparison` is `is`, `is_not`, `at_least` or `at_most`."""
+    """Rows whose column compares with a value; `comparison` is `is`, `is_not`, `at_least` or `at_most`."""
 
     column: str
     comparison: str
@@ -27,7 +27,7 @@ class ValueFilter:
 
     @property
     def words(self) -> str:
-        """What a chip says."""
+        """A chip's text."""
         column = short(self.column.replace("_", " "))
         if self.value is None:
             return (
@@ -40,7 +40,7 @@ class ValueFilter:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """All conditions hold together; the empty filter keeps every row."""
+    """All conditions must hold; the empty filter keeps every row."""
 
     right: bool | None = None
     text: str = ""
@@ -57,17 +57,17 @@ class RowFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every row fits."""
+        """Whether every row matches."""
         return not any(True for _ in self.chips())
 
     @property
     def is_plain(self) -> bool:
-        """Whether only right, wrong and a plain text in any column are asked for."""
+        """Whether it only filters by right, wrong and a plain text in any column."""
         own = self.text_column or self.case or self.words or self.regex
         return not (self.text and own) and self.pair is None and self.confidence is None and not self.values
 
     def question(self) -> dict[str, Any]:
-        """The arguments of `filter_predictions` that say it."""
+        """The arguments of `filter_predictions` for this filter."""
         arguments: dict[str, Any] = {} if self.right is None else {"right": self.right}
         if self.text:
             options = {name: True for name in ("case", "words", "regex") if getattr(self, name)}
@@ -88,7 +88,7 @@ class RowFilter:
             yield {"column": one.column, "is": one.comparison, "value": one.value}
 
     def chips(self) -> Iterator[tuple[str, str]]:
-        """(key, words) of each condition; `without(key)` takes it back."""
+        """(key, words) of each condition; `without(key)` removes it."""
         if self.right is not None:
             yield RIGHT, tr("Correct") if self.right else tr("Wrong")
         if self.text:
@@ -108,7 +108,7 @@ class RowFilter:
         return tr("{said} in {where}", said=pattern, where=where) if where else pattern
 
     def without(self, key: str) -> "RowFilter":
-        """The same filter without the condition of a chip."""
+        """The same filter without a chip's condition."""
         if key == TEXT:
             return replace(self, text="")
         if key in (RIGHT, PAIR, CONFIDENCE):
@@ -116,7 +116,7 @@ class RowFilter:
         return replace(self, values=tuple(one for place, one in enumerate(self.values) if str(place) != key))
 
     def with_value(self, value: ValueFilter) -> "RowFilter":
-        """The same filter with one more condition; the same one twice stands once."""
+        """The same filter with one more condition; duplicates are kept once."""
         return self if value in self.values else replace(self, values=(*self.values, value))
 
 
@@ -129,11 +129,11 @@ def _pair_words(actual: str, predicted: str) -> str:
 
 
 def short(text: str) -> str:
-    """As much of a text as a chip has room for."""
+    """A text shortened to fit a chip."""
     line = " ".join(text.split())
     return line if len(line) <= LETTERS else f"{line[:LETTERS]}…"
 
 
 def value_text(value: Any) -> str:
-    """A value in a few letters."""
+    """A value in short form."""
     return figure(value, ".4g") if isinstance(value, float) else str(value)

@@ -8,7 +8,7 @@ from backend.contract.rpc.predictions import THRESHOLD_STEPS, ThresholdCounts
 
 @dataclass(frozen=True)
 class Scores:
-    """At one threshold; None where nothing is predicted, or nothing is there to be found."""
+    """The scores at one threshold; None if nothing is predicted, or there is nothing to find."""
 
     threshold: float
     predicted: int
@@ -20,12 +20,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class ThresholdScores:
-    """Scores by the threshold's step, from 0 to THRESHOLD_STEPS."""
+    """Scores by threshold step, from 0 to THRESHOLD_STEPS."""
 
     counts: ThresholdCounts
 
     def at(self, step: int) -> Scores:
-        """Precision, recall, F1 and accuracy where rows at least as probable as `step` / THRESHOLD_STEPS are predicted."""
+        """Precision, recall, F1 and accuracy if rows of at least `step` / THRESHOLD_STEPS are predicted."""
         counts = self.counts
         found, false = counts.true_positives[step], counts.false_positives[step]
         total = counts.positives + counts.negatives
@@ -41,7 +41,7 @@ class ThresholdScores:
 
     @cached_property
     def best_step(self) -> int:
-        """The threshold with the highest F1, of equal ones the middle of the first run of them."""
+        """The threshold with the highest F1; for ties the middle of the first run of them."""
         scores = [self.at(step).f1 or 0.0 for step in range(THRESHOLD_STEPS + 1)]
         first = max(range(len(scores)), key=scores.__getitem__)
         last = first
@@ -50,6 +50,6 @@ class ThresholdScores:
         return (first + last) // 2
 
     def curve(self, name: str) -> list[tuple[float, float]]:
-        """(threshold, score) of `precision`, `recall` or `f1`, as far as it is there."""
+        """(threshold, score) of `precision`, `recall` or `f1`, where it is defined."""
         scores = (self.at(step) for step in range(0, THRESHOLD_STEPS + 1, 5))
         return [(one.threshold, value) for one in scores if (value := getattr(one, name)) is not None]

@@ -16,12 +16,12 @@ Part = tuple[str, bool]
 
 
 def words_of(text: str) -> list[str]:
-    """The text cut into words, marks and white space; joined they are the text again."""
+    """The text split into words, punctuation and white space; joined they give the text again."""
     return _WORDS.findall(text)
 
 
 def difference(one: str, other: str) -> tuple[list[Part], list[Part]]:
-    """Both texts as parts that are shared or not; texts that are too long are one shared part each."""
+    """Both texts as shared and differing parts; texts that are too long are one shared part each."""
     words, other_words = words_of(one), words_of(other)
     if max(len(words), len(other_words)) > MAX_WORDS:
         return [(one, True)], [(other, True)]
@@ -37,7 +37,7 @@ def is_comparable(one: str, other: str) -> bool:
 
 
 def _join(parts: list[Part]) -> Iterator[Part]:
-    """Parts of one kind that follow each other as one; a blank between two different words differs too."""
+    """Merge adjacent parts of one kind; a space between two differing words differs too."""
     kept: list[Part] = []
     for place, (text, shared) in enumerate(parts):
         if not text:

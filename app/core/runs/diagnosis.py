@@ -1,4 +1,4 @@
-"""Diagnoses a run in one line: what the user should know at a glance, judged by its numbers alone."""
+"""Diagnoses a run in one line: what the user should know at a glance, judging only by its numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Diagnosis:
 
 
 def verdict(state: RunState, alive: bool) -> Diagnosis:
-    """What a person should know at a glance; of a living run also how long it still takes."""
+    """What the user should know at a glance; for an active run also the remaining time."""
     if not state.step:
         return Diagnosis(tr("Training has not started yet.") if alive else tr("Training never started."))
     found = next(filter(None, (check(state, alive) for check in _LOOKS)))
@@ -41,7 +41,7 @@ def verdict(state: RunState, alive: bool) -> Diagnosis:
 
 
 def doubt(state: RunState) -> str:
-    """Why a run that came to its end is no success all the same, with the way out; empty where nothing speaks against it."""
+    """Why a finished run is still not a success, and what to do; empty if nothing is wrong."""
     found = next(filter(None, (check(state, False) for check in _DOUBTS)), None)
     return f"{found.text}." if found and state.step else ""
 
@@ -51,7 +51,7 @@ def doubt(state: RunState) -> str:
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The evaluations of one measure, oldest first; `sign` is 1 where less is better, −1 where more is."""
+    """The evaluations of one measure, oldest first; `sign` is 1 if lower is better, −1 if higher is."""
 
     title: str
     steps: Sequence[float]
@@ -60,12 +60,12 @@ class Evaluations:
 
     @property
     def best(self) -> int:
-        """The place of the best one, the earliest of equals."""
+        """The index of the best one, the earliest if tied."""
         return min(range(len(self.values)), key=lambda place: self.sign * self.values[place])
 
     @property
     def worse_in_a_row(self) -> int:
-        """How many of the last ones were each worse than the one before."""
+        """How many of the last ones were each worse than the previous one."""
         count = 0
         for before, after in zip(self.values[-2::-1], self.values[:0:-1], strict=True):
             if self.sign * (after - before) <= 0:
@@ -83,7 +83,7 @@ class Evaluations:
 
 
 def evaluations_of(state: RunState) -> Evaluations | None:
-    """Those of the validation loss, or of the main metric where no loss is measured; None where nobody says what is better."""
+    """The evaluations of the validation loss, else of the main metric; None if its direction is unknown."""
     name = "loss" if "loss" in state.metric_series else state.main_metric
     series = state.metric_series.get(name)
     if not series:
@@ -118,7 +118,7 @@ HIGH_RATE = 1e-3
 
 @dataclass(frozen=True)
 class LossRise:
-    """A loss that has risen far, since a step."""
+    """A loss that has risen far, and since which step."""
 
     before: float
     now: float
@@ -126,7 +126,7 @@ class LossRise:
 
 
 def find_divergence(losses: Series | None) -> LossRise | None:
-    """Whether a training loss ends far above its lowest part, or above its beginning: one that breaks at once has no low part."""
+    """Whether a training loss ends far above its minimum, or above its start if it diverged at once."""
     if not losses:
         return None
     if found := _above_its_lowest(losses):
@@ -147,7 +147,7 @@ def _above_its_lowest(losses: Series) -> LossRise | None:
 
 
 def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
-    """The curve as (last step, mean) of about BLOCKS parts, the last of them whole; empty where it is too short."""
+    """The curve as (last step, mean) of about BLOCKS parts, the last one complete; empty if it is too short."""
     if losses is None or len(losses) < FEWEST_STEPS:
         return []
     size = max(10, len(losses) // BLOCKS)
@@ -157,10 +157,10 @@ def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
 
 
 def risen(losses: Sequence[float]) -> tuple[float, float] | None:
-    """The first loss and the mean of the last ones, where they stand far above it; None where they do not.
+    """The first loss and the mean of the last ones, if they are far above it; None if not.
 
-    Losses of one step each jump: a first one that was small by luck is no sign where the last ones come near it, or
-    differ among each other as much.
+    Single-step losses are noisy: a low first one means nothing if the last ones come close to it, or
+    vary as much.
     """
     if len(losses) < FEWEST_LOSSES:
         return None
@@ -170,10 +170,10 @@ def risen(losses: Sequence[float]) -> tuple[float, float] | None:
 
 
 def predicts_one_label(metrics: Mapping[str, float | None]) -> bool:
-    """Whether scores of a classifier can only come from one label for every row.
+    """Whether a classifier's scores show that it predicts one label for every row.
 
-    Such a model has a Matthews correlation of exactly 0, and of a share p of right answers follows its weighted F1,
-    p · 2p / (1 + p); where instead the rows have one label only, that is 2p / (1 + p).
+    Such a model has a Matthews correlation of exactly 0, and with accuracy p a weighted F1 of
+    p · 2p / (1 + p); if the rows themselves have only one label, it is 2p / (1 + p).
     """
     share, f1 = metrics.get("accuracy"), metrics.get("f1_weighted")
     if metrics.get("matthews") != 0.0 or share is None or not 0 < share < 1:
@@ -182,9 +182,9 @@ def predicts_one_label(metrics: Mapping[str, float | None]) -> bool:
 
 
 def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
-    """Whether scores of tags say that words outside entities are all that is right, as where every tag is O.
+    """Whether tag scores show that only words outside entities are right, as when every tag is O.
 
-    Rows without any entity, of which nothing could be found, have no scores of types.
+    Rows without any entity have no scores per type, because there was nothing to find.
     """
     none = all(metrics.get(name) == 0.0 for name in ("precision", "recall", "f1"))
     there_are_some = any(name.startswith("f1_") for name in metrics)
@@ -233,7 +233,7 @@ def _diverging(state: RunState, alive: bool) -> Diagnosis | None:
 
 
 def _one_label(state: RunState, alive: bool) -> Diagnosis | None:
-    """What a classifier does that has learnt nothing but which label is the most frequent."""
+    """The scores of a classifier that has only learned the most frequent label."""
     last = _last_of_trained(state)
     if last is None or not predicts_one_label(last.metrics):
         return None
@@ -243,7 +243,7 @@ def _one_label(state: RunState, alive: bool) -> Diagnosis | None:
 
 
 def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
-    """What a tagger does that has learnt nothing but that most words belong to no entity."""
+    """The scores of a tagger that has only learned that most words are outside entities."""
     last = _last_of_trained(state)
     if last is None or not finds_no_entity(last.metrics):
         return None
@@ -408,7 +408,7 @@ def _helps(state: RunState, last: EvaluationFinished) -> str:
 
 
 def _metric_is_best(state: RunState) -> bool:
-    """Whether the metric that decides, where it is not the loss, was never better than at the last evaluation."""
+    """Whether the deciding metric, if it is not the loss, was best at the last evaluation."""
     name = state.main_metric
     best = None if name in ("", "loss") else state.best_of(name)
     return best is not None and bool(state.evaluations) and best[0] == state.evaluations[-1].step
@@ -422,7 +422,7 @@ def _training_loss_falls(state: RunState, since: float) -> bool:
 
 
 def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
-    """The first training loss where both it and every later one lie far below the last evaluation; a memorised set is another matter."""
+    """The first training loss from which all are far below the last evaluation; a memorised set is different."""
     series = state.series.get("loss")
     if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
         return None

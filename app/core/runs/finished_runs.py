@@ -25,12 +25,12 @@ class FinishedRun:
 
     @property
     def kind(self) -> str:
-        """Of a message: success, error, or a warning where a run was interrupted or a finished one taught nothing."""
+        """The kind of message: success, error, or a warning for an interrupted run or one that learned nothing."""
         return "warning" if self.doubt else ANNOUNCED[self.state]
 
 
 class FinishedRuns:
-    """Fed with the list of runs again and again; a run that was over before `since`, seconds since the epoch, is no news."""
+    """Takes the list of runs repeatedly; a run that ended before `since`, seconds since the epoch, is not news."""
 
     def __init__(self, since: float) -> None:
         self._since = since
@@ -45,7 +45,7 @@ class FinishedRuns:
         ended = [_ending(run) for run in runs_now if run.state in ANNOUNCED and self._is_news(run)]
         self._known = {run.path for run in runs_now}
         self._alive = {run.path for run in runs_now if run.alive}
-        # A run that goes on again is no ended one.
+        # A resumed run is not finished.
         self.unseen = [one for one in self.unseen if one.path not in self._alive] + ended
         return ended
 
@@ -55,15 +55,15 @@ class FinishedRuns:
         return run.path in self._alive or is_short
 
     def see(self, path: Path) -> None:
-        """Somebody looks at this run."""
+        """The user is looking at this run."""
         self.unseen = [one for one in self.unseen if one.path != path]
 
     def see_all(self) -> None:
-        """Somebody looks at the list of runs."""
+        """The user is looking at the list of runs."""
         self.unseen = []
 
     def title(self) -> str:
-        """Of the window, which stands in the task bar too."""
+        """The window title, also shown in the task bar."""
         if not self.unseen:
             return tr("Burnish")
         if len(self.unseen) == 1:

@@ -1,4 +1,4 @@
-"""What there is to draw for compared runs: the curves that any of them has, and names that tell the runs apart."""
+"""What to draw for compared runs: the curves that any of them has, and names that tell the runs apart."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -31,18 +31,18 @@ class CurveKind:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """The display title."""
         if not self.measured:
             return _OF_STEPS[self.key]
         return tr("Evaluation loss") if self.key == "loss" else formatting.metric_title(self.key)
 
     def of(self, state: RunState) -> Series | None:
-        """The run's points."""
+        """The run's points on this curve."""
         return (state.metric_series if self.measured else state.series).get(self.key)
 
 
 def curves_of(states: Iterable[RunState]) -> list[CurveKind]:
-    """Every curve that any run has: the losses, the metrics, then what tells of the computation."""
+    """Every curve of any run: the losses, the metrics, then those about the computation."""
     states = list(states)
     metrics = dict.fromkeys(name for state in states for name in state.metric_series)
     steps = [CurveKind(key) for key in _OF_STEPS if any(key in state.series for state in states)]
@@ -52,7 +52,7 @@ def curves_of(states: Iterable[RunState]) -> list[CurveKind]:
 
 
 def names_of(runs: Sequence[RunSummary]) -> list[str]:
-    """Each run's title; its folder, if that helps without the date, where several have the same title."""
+    """Each run's title, or its folder without the date if several share a title and that helps."""
     titles = [run.title for run in runs]
     short = [_DATE.sub("", run.name) for run in runs]
     folders = [name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)]
@@ -60,7 +60,7 @@ def names_of(runs: Sequence[RunSummary]) -> list[str]:
 
 
 def final_cells(run: RunSummary, name: str) -> list[tuple[str, str]]:
-    """What stands before the metrics in the table of runs, as `burnish runs --table` writes it too."""
+    """The cells before the metrics in the table of runs, the same as in `burnish runs --table`."""
     seconds = "–" if run.seconds is None else f"{run.seconds:.0f}"
     return [
         ("run", name),

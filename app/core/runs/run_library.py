@@ -1,4 +1,4 @@
-"""Lists all runs cheaply: a long run is read by the head and tail of its events first, then by its landmarks."""
+"""Lists all runs cheaply: for a long run it first reads the head and tail of its events, then the summary events."""
 
 import os
 import time
@@ -33,7 +33,7 @@ LOOKS_UNTIL_INSIDE = 20
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One run in a line of the list."""
+    """One run as a line of the list."""
 
     name: str
     path: Path
@@ -64,12 +64,12 @@ class RunSummary:
 
     @property
     def waits(self) -> bool:
-        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        """Whether it is queued: it has a process, but computes nothing yet."""
         return self.state == "queued"
 
     @property
     def alive(self) -> bool:
-        """Whether a process carries the run."""
+        """Whether a process is running it."""
         return self.state in ALIVE
 
     @property
@@ -79,12 +79,12 @@ class RunSummary:
 
     @property
     def notes(self) -> RunNotes:
-        """A person's words."""
+        """The user's notes."""
         return RunNotes(self.note, self.tags)
 
 
 def count_words(runs: Iterable[RunSummary]) -> list[str]:
-    """`1 running` and `2 queued`, where there are any."""
+    """`1 running` and `2 queued`, if there are any."""
     present = list(runs)
     waiting = sum(run.waits for run in present)
     alive = sum(run.alive for run in present) - waiting
@@ -111,7 +111,7 @@ def waiting_words(ahead: Sequence[str]) -> str:
 
 
 class RunLibrary:
-    """All runs under a folder, newest first. `look` does the work in small pieces, one run each."""
+    """All runs under a folder, newest first. `look` works in small steps, one run each."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -145,7 +145,7 @@ class RunLibrary:
         self._read = present
 
     def annotate(self, path: Path, notes: RunNotes) -> None:
-        """Write what of a run's note and tags was changed, and show both at once. Raises InputError where that is not possible."""
+        """Write the changes to a run's note and tags, and show both at once. Raises InputError if that fails."""
         seen = next((RunNotes(run.note, run.tags) for run in self.runs if run.path == path), None)
         notes = change_notes(RunFolder(path), lambda stored: stored.merge_edits(seen or stored, notes))
         self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
@@ -157,12 +157,12 @@ class RunLibrary:
         return self.runs
 
     def find(self, path: str | Path) -> RunSummary | None:
-        """The run in that folder, as of the last look."""
+        """The run in that folder, as of the last refresh."""
         return next((run for run in self.runs if run.path == Path(path)), None)
 
 
 class _Read:
-    """What was read of one run so far."""
+    """What has been read of one run so far."""
 
     def __init__(self, path: str) -> None:
         self._path, self.folder = path, RunFolder(path)
@@ -184,17 +184,17 @@ class _Read:
         self.doubt = ""
 
     def is_settled(self, looks_inside: bool) -> bool:
-        """Whether the summary still holds: the run was over, and its folder has not changed since.
+        """Whether the summary is still valid: the run was over, and its folder has not changed since.
 
-        Whatever Burnish does with an ended run (a new attempt, notes, a request) makes or renames a file in its folder.
-        Only what a person writes into a file in place does not show there.
+        Whatever Burnish does with an ended run (a new attempt, notes, a request) creates or renames a file there.
+        Only a manual edit of a file in place goes unnoticed.
         """
         if not self._settled or changed_at(self._path) != self._settled[0]:
             return False
         return not looks_inside or self._stamps() == self._settled
 
     def look(self) -> Iterator[None]:
-        """Read what is new, in portions, and sum the run up."""
+        """Read new events, in portions, and summarise the run."""
         self._settled, stamps = (), self._stamps()
         yield from self.go_on()
         summary = summarise(self.folder, self.state, look_at(self.folder, self.state))
@@ -208,18 +208,18 @@ class _Read:
 
     @property
     def state(self) -> RunState:
-        """The run's state; of a long one that is still being read what its two ends tell."""
+        """The run's state; for a long one still being read, judged by its two ends."""
         return self._exact if self._rough is None else self._rough
 
     def read_notes(self) -> dict[str, object]:
-        """A person's words, read where their file has changed."""
+        """The user's notes, read if their file has changed."""
         stamp = file_stamp(notes_file(self.folder))
         if stamp != self._notes_stamp:
             self._notes, self._notes_stamp = read_notes(self.folder), stamp
         return {"note": self._notes.note, "tags": self._notes.tags}
 
     def go_on(self) -> Iterator[None]:
-        """Read a portion of what is new."""
+        """Read the next portion of new events."""
         stamp = file_stamp(self.folder.events)
         if stamp == self._stamp and self._landmarks.is_complete:
             self._judge()  # a look may have been given up before it
@@ -229,7 +229,7 @@ class _Read:
             self._is_first = False
         else:
             if self._curves is None:
-                self._begin()  # a run that goes on again is judged anew
+                self._begin()  # a resumed run is judged again
             yield from self._read_landmarks()
         if self._landmarks.is_complete:
             self._rough = None
@@ -262,7 +262,7 @@ class _Read:
                 series.ys.extend(step[place] for step in found[begin:end])
 
     def _judge(self) -> None:
-        """Say once what speaks against an ended run, and hold its curves no longer."""
+        """Judge an ended run once, then free its curves."""
         end = self._exact.finished
         if end is not None and self._curves is not None:
             if end.state == "finished":
@@ -271,7 +271,7 @@ class _Read:
 
 
 def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSummary:
-    """The line of the list that stands for a run."""
+    """A run's line in the list."""
     metric = state.main_metric
     subject = _subject(state) if state.name else read_subject(folder)
     return RunSummary(
@@ -322,7 +322,7 @@ def _best(state: RunState, metric: str) -> float | None:
 
 
 def _paths(root: Path) -> list[str]:
-    """Everything in `root`, the newest name first."""
+    """Everything in `root`, newest name first."""
     try:
         with os.scandir(root) as entries:
             return sorted((entry.path for entry in entries), reverse=True)
@@ -331,7 +331,7 @@ def _paths(root: Path) -> list[str]:
 
 
 def changed_at(folder: Path | str) -> int:
-    """When a file was last made, renamed or deleted in a folder, in nanoseconds; 0 if it is gone."""
+    """When a file in a folder was last created, renamed or deleted, in nanoseconds; 0 if the folder is gone."""
     try:
         return os.stat(folder).st_mtime_ns  # noqa: PTH116 (a thousand at each look)
     except OSError:
@@ -339,12 +339,12 @@ def changed_at(folder: Path | str) -> int:
 
 
 def has_settled(changed: int) -> bool:
-    """Whether a change at that time, in nanoseconds, is so old that another one since would show."""
+    """Whether a change at that time, in nanoseconds, is old enough for a later one to have a different time."""
     return 0 < changed < time.time_ns() - SETTLES_AFTER_NS
 
 
 def file_stamp(path: Path) -> tuple[int, int]:
-    """When a file was last changed, in nanoseconds, and its bytes; zeros if it is gone."""
+    """A file's modification time in nanoseconds, and its size; zeros if it is gone."""
     try:
         status = path.stat()
     except OSError:

@@ -46,7 +46,7 @@ _STATES = tuple(TITLES)
 
 @dataclass(frozen=True)
 class RunListOptions:
-    """What a person asked to see."""
+    """The user's view options."""
 
     words: str = ""
     column: str = "started"
@@ -58,7 +58,7 @@ Line = RunSummary | GroupHeading
 
 
 def arrange(runs: Sequence[RunSummary], options: RunListOptions) -> list[Line]:
-    """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
+    """The lines to list; a run with several tags appears under each, an empty value always last."""
     found = sort_runs(matching(runs, options.words), options.column, descending=options.descending)
     if not options.group:
         return list(found)
@@ -71,24 +71,24 @@ def arrange(runs: Sequence[RunSummary], options: RunListOptions) -> list[Line]:
 
 
 def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
-    """Those in which every word is found; `#word` means a tag."""
+    """The runs that match every word; `#word` means a tag."""
     if not words.strip():
         return list(runs)
     return [run for run in runs if search.matches(words, _texts(run), run.tags)]
 
 
 def sort_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
-    """Runs by one of COLUMNS; those without a value come last either way, equal ones stay as they are."""
+    """Runs sorted by one of COLUMNS; those without a value always come last, ties keep their order."""
     return search.sort_items(runs, _VALUES[column], descending=descending)
 
 
 def task_words(run: RunSummary) -> str:
-    """`text_classification` for people."""
+    """The display text of a task such as `text_classification`."""
     return task_title(run.task)
 
 
 def state_words(run: RunSummary) -> str:
-    """The state for people."""
+    """The display text of a state."""
     return TITLES.get(run.state, run.state)
 
 
@@ -136,7 +136,7 @@ MAX_ACTIONS = 2000
 
 
 def run_actions(runs: Iterable[RunSummary], show: Callable[[str], object]) -> list[Action]:
-    """One action a run, the newest first; `show` takes the path of its folder."""
+    """One action per run, newest first; `show` takes the path of its folder."""
     newest = sorted(runs, key=lambda run: run.started or run.queued_since or 0.0, reverse=True)[:MAX_ACTIONS]
     return [
         Action(

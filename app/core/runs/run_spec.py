@@ -16,7 +16,7 @@ from backend.contract.run.folder import RunFolder
 
 @dataclass(frozen=True)
 class RunSubject:
-    """What a run is about: the name that a person gave it, its task, model and engine, and the names of its first files."""
+    """A run's subject: its name, task, model and engine, and the names of its first files."""
 
     title: str
     task: str = ""
@@ -26,7 +26,7 @@ class RunSubject:
 
 
 def read_subject(folder: RunFolder) -> RunSubject:
-    """What the spec of a run says before its first event; the folder's name alone if it cannot be read."""
+    """The subject from a run's spec, before its first event; only the folder's name if it cannot be read."""
     try:
         return _read(folder.spec, folder.name, folder.spec.stat().st_mtime_ns)
     except (InputError, OSError):
@@ -49,7 +49,7 @@ def _read(spec: Path, name: str, changed: int) -> RunSubject:
 
 @dataclass(frozen=True)
 class RunTask:
-    """A task as a run, or a person, has chosen it."""
+    """A task as chosen by a run or the user."""
 
     kind: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class RunTask:
 
 
 def read_run_task(run: Path | str) -> RunTask:
-    """The task of a run folder; empty where its spec cannot be read."""
+    """The task of a run folder; empty if its spec cannot be read."""
     try:
         spec = spec_file.read_run(RunFolder(run).spec)
     except (InputError, OSError):
@@ -73,7 +73,7 @@ UNTYPED = ("id", "answer_start")
 
 
 def typed_columns(entry: TaskEntry, task: RunTask) -> list[Column]:
-    """What a person types to be answered; of a trained model also what it was trained with beside the needed."""
+    """The columns to fill in for a prediction: required ones and, for a trained model, those of its training."""
     there = [column for column in entry.columns if _plays(column, entry, task)]
     if task.columns:
         # What training requires and predicting does not is the right answer itself.
@@ -85,14 +85,14 @@ def typed_columns(entry: TaskEntry, task: RunTask) -> list[Column]:
 
 
 def _plays(column: Column, entry: TaskEntry, task: RunTask) -> bool:
-    """Whether the column plays a part under the task's settings."""
+    """Whether the column is used under the task's settings."""
     fields = entry.settings.get("properties", {})
     values = {name: task.settings.get(name, fields.get(name, {}).get("default")) for name in column.when}
     return all(values[name] in allowed for name, allowed in column.when.items())
 
 
 def answer_role(entry: TaskEntry, task: RunTask) -> str:
-    """The part that says what is right, empty where the task has none."""
+    """The role of the right answer, empty if the task has none."""
     there = [column for column in entry.columns if _plays(column, entry, task)]
     needed = [column.name for column in there if column.required and not column.needed_to_predict]
     return needed[0] if needed else ""

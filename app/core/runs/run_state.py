@@ -1,4 +1,4 @@
-"""The state of one run as a fold over its events; everything the window shows of a run is read from here."""
+"""The state of one run as a fold over its events; everything that the window shows about a run comes from here."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ class JournalLine:
 
 @dataclass
 class RunState:
-    """Everything that the events of a run say up to now. `apply` takes one event in about three microseconds."""
+    """The result of a run's events so far. `apply` takes about three microseconds per event."""
 
     name: str = ""
     task: str = ""
@@ -107,7 +107,7 @@ class RunState:
         }
 
     def apply(self, event: AnyEvent) -> None:
-        """Take one event, in the order of the file. A type that this version does not know changes nothing."""
+        """Apply one event, in file order. An unknown event type changes nothing."""
         handler = self._apply.get(type(event))
         if handler is not None:
             learn(event.messages)
@@ -123,7 +123,7 @@ class RunState:
 
     @property
     def state(self) -> str:
-        """What the events alone say: starting, running, or how the last attempt ended by itself."""
+        """The state according to the events alone: starting, running, or how the last attempt ended."""
         if self.finished is not None:
             return self.finished.state
         return "running" if self.step or self.stage not in ("", "loading data", "loading model") else "starting"
@@ -135,7 +135,7 @@ class RunState:
 
     @property
     def fraction(self) -> float | None:
-        """Progress of the present stage between 0 and 1; of all steps while training; None where unknown."""
+        """Progress of the current stage between 0 and 1; of all steps while training; None if unknown."""
         if self.stage in ("training", "") or self.finished is not None:
             return self.fraction_of_steps
         return min(1.0, self.stage_done / self.stage_total) if self.stage_total else None
@@ -149,27 +149,27 @@ class RunState:
 
     @property
     def eta_seconds(self) -> float | None:
-        """Seconds of training that are left, from recent steps and what evaluations and checkpoints took."""
+        """Remaining seconds of training, from recent steps and the time of evaluations and checkpoints."""
         left, seconds = self.total_steps - self.step, self.pace.seconds_per_step
         return None if self.finished is not None or seconds is None or left <= 0 else left * seconds
 
     @property
     def seconds_spent(self) -> float | None:
-        """How long the run has been carried by a process; the time between its attempts does not count."""
+        """How long the run has been active; the time between its attempts does not count."""
         if self.started is None or self.last_time is None:
             return None
         return max(0.0, self.last_time - self.started - self._idle_seconds)
 
     @property
     def main_metric(self) -> str:
-        """The name of the metric that a person looks at first; empty before the first evaluation."""
+        """The name of the most important metric; empty before the first evaluation."""
         if self.plan and self.plan.best_metric:
             return self.plan.best_metric
         names = list(self.evaluations[-1].metrics) if self.evaluations else []
         return next((name for name in names if name != "loss"), "loss" if names else "")
 
     def greater_is_better(self, metric: str) -> bool | None:
-        """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None where nobody says."""
+        """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None if unknown."""
         known = self.plan.metrics if self.plan else {}
         if not known:  # the run is of an older Burnish, of whose metrics only these two were better when smaller
             known = {metric.rpartition("/")[2]: True, "loss": False, "perplexity": False}
@@ -179,7 +179,7 @@ class RunState:
         return None if base is None else known[base]
 
     def best_of(self, metric: str) -> tuple[int, float] | None:
-        """The step and value of a metric's best evaluation, the earliest of equals; None where nobody says what is better."""
+        """The step and value of a metric's best evaluation, the earliest if tied; None if its direction is unknown."""
         series, greater = self.metric_series.get(metric), self.greater_is_better(metric)
         if series is None or greater is None:
             return None
@@ -191,7 +191,7 @@ class RunState:
 
     @property
     def training_data(self) -> events.DataLoaded | None:
-        """The training split, once it is read."""
+        """The training split, once it has been read."""
         return self.data.get("train")
 
     def last_metric(self, name: str) -> float | None:

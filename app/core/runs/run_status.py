@@ -43,7 +43,7 @@ NO_CURVES = tr("No curves: events.jsonl was deleted.")
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How a run stands: one of RUN_STATES, with a sentence and the way out where there is something to say."""
+    """A run's status: one of RUN_STATES, with a sentence and a fix if there is something to say."""
 
     state: str
     message: str = ""
@@ -59,12 +59,12 @@ class RunStatus:
 
     @property
     def alive(self) -> bool:
-        """Whether a process carries the run."""
+        """Whether a process is running it."""
         return self.state in ALIVE
 
     @property
     def waits(self) -> bool:
-        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        """Whether it is queued: it has a process, but computes nothing yet."""
         return self.state == "queued"
 
     @property
@@ -74,7 +74,7 @@ class RunStatus:
 
     @property
     def title(self) -> str:
-        """The state as a word for people."""
+        """The display text of the state."""
         return TITLES.get(self.state, capitalize(self.state))
 
     @property
@@ -84,12 +84,12 @@ class RunStatus:
 
 
 def kind_of(state: str, doubt: str = "") -> str:
-    """How good or bad a state is, as pills are coloured; nothing praises a finished run that taught nothing."""
+    """The kind of a state, for the colour of pills; a finished run that learned nothing is not a success."""
     return "warning" if state == "finished" and doubt else KINDS.get(state, "neutral")
 
 
 def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> RunStatus:
-    """How the run in `folder` stands, given what its events say."""
+    """The status of the run in `folder`, given its events."""
     life, record = folder.life(now), folder.exit_record()
     if life == "alive" and record is None and folder.queued.exists():
         return RunStatus("queued")
@@ -113,7 +113,7 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Run
 
 
 def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord | None) -> bool:
-    """Whether nothing says how a run ended that ended well: it may be paused, stopped or finished."""
+    """Whether nothing records how a successful run ended: it may be paused, stopped or finished."""
     if record is None or record.returncode != 0 or record.state or record.message:
         return False
     return state.finished is None and not folder.events.exists() and not folder.is_carried()
@@ -127,7 +127,7 @@ def _modified_at(folder: RunFolder) -> float:
 
 
 def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> RunStatus:
-    """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
+    """The status from events, life and exit record; `age_seconds` is how long a run without a process has waited."""
     if record is not None and record.state:
         return _status_without_event(record, state)
     if life == "alive":
@@ -157,7 +157,7 @@ def _status_of_end(state: RunState) -> RunStatus:
 
 
 def _status_without_event(record: ExitRecord, state: RunState) -> RunStatus:
-    """Of an attempt that was asked to end before there was an engine to say so by an event."""
+    """The status of an attempt that was stopped before there was an engine to write an event."""
     can_resume = state.finished is None or _status_of_end(state).can_resume
     if record.state != "interrupted":
         return RunStatus(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
@@ -176,7 +176,7 @@ def _again(state: RunState) -> str:
 
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
-    """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
+    """A fix for a kill without an event, as when memory runs out. It is unknown if more than smaller batches helps."""
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
         return None

@@ -1,4 +1,4 @@
-"""The curves of a run: points that are only appended, their place on each x axis, and how fast they arrive."""
+"""A run's curves: append-only points, their position on each x axis, and how fast they arrive."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,7 @@ class SeriesCursor:
 
 @dataclass(frozen=True)
 class NewPoints:
-    """What is new to a reader: first forget every point beyond `cut` (if there is one), then append the points."""
+    """The news for one reader: first drop every point beyond `cut` (if any), then append the points."""
 
     cut: float | None
     xs: array
@@ -31,7 +31,7 @@ class NewPoints:
 
 @dataclass
 class Series:
-    """Points of one curve in rising x; 16 bytes a point."""
+    """Points of one curve with ascending x; 16 bytes per point."""
 
     xs: array = field(default_factory=lambda: array("d"))
     ys: array = field(default_factory=lambda: array("d"))
@@ -41,13 +41,13 @@ class Series:
         return len(self.xs)
 
     def append(self, x: float, y: float) -> None:
-        """One more point; x is beyond every other x of the series."""
+        """Append a point; its x must exceed every other x of the series."""
         self.xs.append(x)
         self.ys.append(y)
 
     @property
     def last(self) -> float | None:
-        """The newest value."""
+        """The latest value."""
         return self.ys[-1] if self.ys else None
 
     def truncate_after(self, x: float) -> None:
@@ -59,7 +59,7 @@ class Series:
             self._cuts.append(x)
 
     def fresh(self, cursor: SeriesCursor, limit: int = 50_000) -> NewPoints:
-        """The points since `cursor`, at most `limit` of them, and moves the cursor on."""
+        """The points since `cursor`, at most `limit` of them; advances the cursor."""
         missed = self._cuts[cursor.cuts :]
         cut = min(missed) if missed else None
         start = cursor.index if cut is None else min(cursor.index, bisect_right(self.xs, cut))
@@ -69,11 +69,11 @@ class Series:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Infinite if the sum is, where `statistics.fmean` would raise: a stranger's run may hold any number."""
+    """The mean; infinite if the sum is, where `statistics.fmean` would raise: untrusted runs may hold any number."""
     return sum(values) / len(values)
 
 
-# Where the steps stand on an x axis
+# The positions of steps on an x axis
 
 AXES = ("step", "epoch", "tokens", "time")
 """What a plot's x may be; time is in seconds since the run began, the time between its attempts included."""
@@ -81,7 +81,7 @@ AXES = ("step", "epoch", "tokens", "time")
 
 @dataclass(frozen=True)
 class Resume:
-    """The mark that is left where an attempt began anew, what it lost, and how long the run was down before."""
+    """The mark where an attempt started again, what it lost, and how long the run was down."""
 
     attempt: int
     from_step: int
@@ -90,7 +90,7 @@ class Resume:
 
 
 class StepClock:
-    """Grows with every step; a resume cuts it as it cuts the curves."""
+    """Times of the steps; a resume truncates it like the curves."""
 
     def __init__(self) -> None:
         self._steps, self._epochs, self._tokens, self._seconds = (array("d") for _ in range(4))
@@ -100,7 +100,7 @@ class StepClock:
         return len(self._steps)
 
     def add(self, step: StepFinished, started: float | None) -> None:
-        """A step was made by a run that began at `started`, seconds since the epoch."""
+        """Add a step of a run that started at `started`, seconds since the epoch."""
         now = 0.0 if started is None else step.time - started
         if not self._steps:
             self._append(step.step - 1, 0.0, 0.0, max(0.0, now - step.seconds))
@@ -114,13 +114,13 @@ class StepClock:
         self._seconds.append(seconds)
 
     def truncate_after(self, step: float) -> None:
-        """Drop every later step."""
+        """Drop all later steps."""
         keep = bisect_right(self._steps, step)
         for column in (self._steps, *self._columns.values()):
             del column[keep:]
 
     def at(self, axis: str, steps: array) -> array:
-        """Where these rising steps stand on one of AXES; between two known steps in proportion, beyond them at the ends."""
+        """The positions of ascending steps on one of AXES: interpolated between known steps, clamped beyond them."""
         if axis == "step" or not steps:
             return steps
         column = self._columns[axis]
@@ -132,7 +132,7 @@ class StepClock:
         return array("d", (self._between(column, step) for step in steps))
 
     def step_at(self, axis: str, x: float) -> int:
-        """The step that stands nearest to a place on one of AXES."""
+        """The step nearest to a position on one of AXES."""
         column = self._steps if axis == "step" else self._columns[axis]
         if not column:
             return 0
@@ -150,7 +150,7 @@ class StepClock:
 
 
 def standing(resumes: list[Resume]) -> list[Resume]:
-    """Those whose place on the curve a later resume has not made void."""
+    """The resumes that no later resume has made void."""
     return [
         resume
         for place, resume in enumerate(resumes)
@@ -170,7 +170,7 @@ RECENT_STEPS = 50
 
 
 class StepRate:
-    """How fast a run is in its present attempt; an earlier one may have run on another machine."""
+    """The speed of a run's current attempt; an earlier one may have run on another machine."""
 
     def __init__(self) -> None:
         self._recent: deque[StepFinished] = deque(maxlen=RECENT_STEPS)
@@ -178,26 +178,26 @@ class StepRate:
         self._other_seconds = 0.0
 
     def add_step(self, step: StepFinished) -> None:
-        """A step was made."""
+        """Add a step."""
         self._steps += 1
         if step.seconds > 0:
             self._recent.append(step)
 
     def add_other(self, seconds: float) -> None:
-        """An evaluation or a checkpoint took so long; before the first step it comes once and not again."""
+        """Add the time of an evaluation or checkpoint; one before the first step happens only once."""
         if self._steps:
             self._other_seconds += seconds
 
     @property
     def seconds_per_step(self) -> float | None:
-        """A recent step with its share of evaluations and checkpoints; None before the first."""
+        """The time of a recent step with its share of evaluations and checkpoints; None before the first."""
         if not self._recent:
             return None
         return self._seconds() / len(self._recent) + self._other_seconds / self._steps
 
     @property
     def rows_per_second(self) -> float | None:
-        """Of the recent steps together: the mean of each step's speed would be too high."""
+        """Over the recent steps together: the mean of their speeds would be too high."""
         return sum(step.rows for step in self._recent) / self._seconds() if self._recent else None
 
     @property

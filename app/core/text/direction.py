@@ -1,4 +1,4 @@
-"""Tells whether a text is written from right to left."""
+"""Detects whether a text is written from right to left."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Lists of ids and of pieces as people type and read them."""
+"""Parses and writes lists of ids and pieces as people type and read them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Written:
-    """Lists of ids or lists of pieces, or why it is neither."""
+    """Lists of ids or lists of pieces, or why the text is neither."""
 
     ids: list[list[int]]
     pieces: list[list[str]]
@@ -23,12 +23,12 @@ class Written:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing is written."""
+        """Whether the text is empty."""
         return not self.ids and not self.pieces and not self.problem
 
 
 def read_lists(text: str) -> Written:
-    """Numbers are ids and words are pieces; lists may be JSON, of Python, or words parted by spaces or commas."""
+    """Numbers are ids and words are pieces; lists may be JSON, Python, or separated by spaces or commas."""
     whole = _json(text)
     rows = whole if whole is not None else [found for line in text.splitlines() if (found := _row(line))]
     rows = [row for row in rows if row]
@@ -80,7 +80,7 @@ def _unquote(word: str) -> str:
 
 
 def read_ids(text: str) -> list[int]:
-    """`101, 7592 102` or `[101, 7592]`. Raises ValueError with what is no id."""
+    """`101, 7592 102` or `[101, 7592]`. Raises ValueError with the part that is not an id."""
     words = [word for word in re.split(r"[\s,;\[\]()]+", text) if word]
     wrong = next((word for word in words if not re.fullmatch(r"\d{1,15}", word)), None)
     if wrong is not None:
@@ -91,7 +91,7 @@ def read_ids(text: str) -> list[int]:
 
 
 def read_pieces(text: str) -> list[str]:
-    """A JSON list, or one a line where there are several lines, or what stands between spaces."""
+    """A JSON list, or one piece per line if there are several lines, or split at spaces."""
     stripped = text.strip()
     if stripped.startswith("["):
         try:
@@ -106,7 +106,7 @@ def read_pieces(text: str) -> list[str]:
 
 
 def write_pieces(pieces: Sequence[str | None], ids: Sequence[int | None]) -> str:
-    """What `read_pieces` reads again, as far as every id has a piece; one that has none is `⟨no piece 99⟩`."""
+    """Text that `read_pieces` can read again if every id has a piece; one without is `⟨no piece 99⟩`."""
     words = [
         tr("⟨no piece {number}⟩", number=number) if piece is None else piece
         for piece, number in zip(pieces, ids, strict=True)

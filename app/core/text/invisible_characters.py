@@ -79,7 +79,7 @@ SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
 def visible(text: str, whitespace: bool = True) -> str:
-    """A token's text for the eye: spaces as dots, line breaks as arrows, the rest by its short name; never empty."""
+    """A token's text made visible: spaces as dots, line breaks as arrows, others by short name; never empty."""
     if not whitespace:
         return _on_a_circle(text).translate(HIDDEN) or " "
     if text and all(ord(letter) in JOINERS for letter in text):
@@ -88,7 +88,7 @@ def visible(text: str, whitespace: bool = True) -> str:
 
 
 def _on_a_circle(text: str) -> str:
-    """A mark without the letter that it belongs to stands on a dotted circle, as in the Unicode charts."""
+    """Put a combining mark without its letter on a dotted circle, as in the Unicode charts."""
     first = text[:1]
     is_mark = first > "\u02ff" and unicodedata.category(first)[0] == "M" and ord(first) not in JOINERS
     return f"◌{text}" if is_mark else text
@@ -103,7 +103,7 @@ def short_name(letter: str) -> str:
 
 
 def name(letter: str) -> str:
-    """`U+200B ZERO WIDTH SPACE`; control characters bear the names of their standard."""
+    """`U+200B ZERO WIDTH SPACE`; control characters have their standard names."""
     code = ord(letter)
     known = unicodedata.name(letter, "") or _CONTROL_NAMES.get(code, "")
     if not known:
@@ -112,7 +112,7 @@ def name(letter: str) -> str:
 
 
 def is_invisible(letter: str) -> bool:
-    """Whether people cannot see which character it is: anything but a plain space and what has ink."""
+    """Whether people cannot see which character it is: anything but a plain space and visible glyphs."""
     return letter != " " and (ord(letter) in SHOWN or ord(letter) in JOINERS or unicodedata.category(letter) in _NO_INK)
 
 

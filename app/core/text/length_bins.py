@@ -1,4 +1,4 @@
-"""Bins lengths for a histogram: round widths, the limit on an edge, and the long tail in the last bar."""
+"""Bins lengths for a histogram: round widths, the limit on a bin edge, and the long tail in the last bar."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TAIL = 1.6
 
 @dataclass(frozen=True)
 class LengthBins:
-    """Bar `i` counts rows with more than `i × width` and at most `(i + 1) × width` tokens; the last all that are longer too."""
+    """Bar `i` counts rows with more than `i × width` and at most `(i + 1) × width` tokens; the last all longer."""
 
     width: int
     counts: list[int]
@@ -28,7 +28,7 @@ class LengthBins:
         return self.width * len(self.counts)
 
     def words(self, place: int) -> str:
-        """Which lengths a bar stands for: `65–72 tokens`."""
+        """The lengths in a bar: `65–72 tokens`."""
         low, high = place * self.width + 1, (place + 1) * self.width
         if self.tail and place == len(self.counts) - 1:
             high = self.longest
@@ -40,7 +40,7 @@ class LengthBins:
 
 
 def length_bins(lengths: Sequence[int], counts: Sequence[int], limit: int) -> LengthBins:
-    """The bars of these lengths (ascending), with `limit` on the scale unless it lies far beyond all of them."""
+    """The bars of these lengths (ascending), with `limit` on the scale unless it is far beyond all of them."""
     longest = max(1, lengths[-1] if lengths else 1)
     shown = min(longest, max(8, round(TAIL * _most(lengths, counts, 0.99))))
     if shown < limit <= 2 * longest:

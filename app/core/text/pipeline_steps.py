@@ -1,4 +1,4 @@
-"""The steps of a tokenizer on screen: what a step changed in the text, and how the model came to its pieces."""
+"""A tokenizer's steps on screen: what a step changed in the text, and how the model found its pieces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ MAX_MERGES = 60
 
 @dataclass(frozen=True)
 class Run:
-    """A stretch of text, and whether a step has put it there."""
+    """A stretch of text, and whether a step added it."""
 
     text: str
     changed: bool = False
 
 
 def changes(before: str, after: str) -> list[Run]:
-    """The text after a step; what was put in or replaced is marked, and where something went stands an empty mark."""
+    """The text after a step; additions and replacements are marked, and removals leave an empty mark."""
     if max(len(before), len(after)) > MAX_COMPARED:
         return _between_ends(before, after)
     stretches = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
@@ -78,7 +78,7 @@ def word_row(trace: WordTrace) -> Row:
 
 
 def trace_rows(trace: WordTrace) -> list[Row]:
-    """How the model came to the pieces of one word, a line each."""
+    """How the model found the pieces of one word, one line each."""
     rows: list[Row] = [("", trace.sentence, "")] if trace.sentence else []
     if trace.symbols:
         rows.append((tr("starts with"), "  ".join(map(visible, trace.symbols)), ""))
@@ -119,7 +119,7 @@ _COLUMN = 2
 
 
 def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
-    """One line a piece with its merge, the halves of each below it."""
+    """One line per piece with its merge, followed by its two halves."""
     drawn = [f"{_branches(parts, place)}{_node_text(part)}" for place, part in enumerate(parts)]
     width = max(map(len, drawn), default=0) + _COLUMN
     return [
@@ -129,7 +129,7 @@ def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
 
 
 def _node_text(part: MergeNode) -> str:
-    """The text, unless it is only a part of a character."""
+    """The text, unless it is only part of a character."""
     text = part.text if part.text and "\ufffd" not in part.text else part.piece
     return text.translate(SPACES)
 
@@ -143,7 +143,7 @@ def _branches(parts: Sequence[MergeNode], place: int) -> str:
 
 
 def _goes_on(parts: Sequence[MergeNode], place: int, depth: int) -> bool:
-    """Whether a later sibling at this depth follows before the tree leaves it."""
+    """Whether another sibling follows at this depth."""
     for part in parts[place + 1 :]:
         if part.depth < depth:
             return False

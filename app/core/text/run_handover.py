@@ -1,4 +1,4 @@
-"""Which options of the Tokenizer page a run takes over, and in sentences which it does not."""
+"""Which options of the Tokenizer page a run takes over, and sentences on those that it does not."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,20 +20,20 @@ _LONG = 40
 
 @dataclass(frozen=True)
 class ChosenTask:
-    """The task of the run that is being set up; without a title none is known."""
+    """The task of the run being set up; no title means unknown."""
 
     title: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Every setting that the task has, with its value."""
 
     def has(self, name: str) -> bool:
-        """Whether the task has such a setting."""
+        """Whether the task has this setting."""
         return name in self.settings
 
 
 @dataclass(frozen=True)
 class Handover:
-    """Spec key → value of what a run has, and a sentence for each thing that it decides by itself."""
+    """Spec key → value of what a run takes over, and a sentence for each thing that it decides itself."""
 
     settings: dict[str, Any]
     left: list[str]
@@ -55,14 +55,14 @@ Found = Iterator[tuple[str, Any] | str]
 
 
 def handover(options: TextOptions, task: ChosenTask) -> Handover:
-    """What of the options becomes the run's."""
+    """The options that the run takes over."""
     found = [one for part in (_limit, _windows, _sides, _template, _rest) for one in part(options, task)]
     settings = dict(one for one in found if isinstance(one, tuple))
     return Handover(settings, [one for one in found if isinstance(one, str)])
 
 
 def taken_over(settings: Mapping[str, Any]) -> str:
-    """The settings in words: `max_length 128, add_prefix_space on`; a long text is not told."""
+    """The settings in words: `max_length 128, add_prefix_space on`; long texts are left out."""
     return ", ".join(f"{key.rpartition('.')[2]} {_words(value)}" for key, value in settings.items())
 
 

@@ -1,4 +1,4 @@
-"""What a view of tokens draws: for each token a stretch of a text, in columns and never as an object per token."""
+"""What a view of tokens draws: each token's stretch of text, in columns and never as an object per token."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ MAX_LINKED = 40
 
 @dataclass(frozen=True)
 class TokenBoxes:
-    """Arrays of one length, (tokens,); places count characters of `source`."""
+    """Arrays of one length, (tokens,); positions count characters of `source`."""
 
     source: str
     start: np.ndarray
@@ -46,18 +46,18 @@ class TokenBoxes:
         return len(self.start)
 
     def text(self, index: int) -> str:
-        """What is shown of a token."""
+        """The display text of a token."""
         label = self.labels.get(index)
         return self.source[self.start[index] : self.end[index]] if label is None else label
 
     def gap_text(self, index: int) -> str:
-        """The untouched text before a token; of the one after the last, what is left."""
+        """The untokenized text before a token or, after the last one, the rest."""
         if index >= len(self):
             return self.source[self.tail :] if self.tail >= 0 else ""
         return self.source[self.gap[index] : self.start[index]] if self.gap[index] >= 0 else ""
 
     def group(self, index: int) -> tuple[int, int]:
-        """First and last + 1 of the tokens that are drawn as one with a token."""
+        """First and last + 1 of the tokens that are drawn as one with this token."""
         first, last = index, index + 1
         while self.linked[first]:
             first -= 1
@@ -66,7 +66,7 @@ class TokenBoxes:
         return first, last
 
     def shown(self, first: int, last: int) -> str:
-        """The same as `spanned`, shortened where it would take many lines."""
+        """The same as `spanned`, shortened if it would take many lines."""
         return shorten(self.spanned(first, last))
 
     def spanned(self, first: int, last: int) -> str:
@@ -77,7 +77,7 @@ class TokenBoxes:
 
 
 def shorten(text: str) -> str:
-    """The beginning of a very long text, and how much more there is."""
+    """The start of a very long text, and how much more there is."""
     return (
         text
         if len(text) <= LONGEST
@@ -86,7 +86,7 @@ def shorten(text: str) -> str:
 
 
 def boxes_of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequence[str] | None) -> TokenBoxes:
-    """Boxes of texts that follow each other, with the untouched text before each."""
+    """Boxes of consecutive texts, with the untokenized text before each."""
     count = len(texts)
     gaps = gaps if gaps is not None else [""] * count
     kind = np.array(specials, np.uint8) if specials is not None else np.zeros(count, np.uint8)
@@ -106,7 +106,7 @@ def boxes_of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: 
 
 
 def without_endless_groups(linked: np.ndarray) -> np.ndarray:
-    """The same links, but cut where a group has more than MAX_LINKED tokens."""
+    """The same links, but broken up if a group has more than MAX_LINKED tokens."""
     if not linked.any():
         return linked
     places = np.arange(len(linked))
@@ -122,12 +122,12 @@ _FAR = 1 << 40
 
 
 def boxes_of(table: TokenTable) -> TokenBoxes:
-    """What the view draws: stretches of the text, with the space that a piece took before its word."""
+    """What the view draws: stretches of the text, including the space that a piece took before its word."""
     return _Maker(table).build() if len(table) else _nothing("".join(table.sources))
 
 
 class _Maker:
-    """Columns on their way to boxes."""
+    """Converts columns to boxes."""
 
     def __init__(self, table: TokenTable) -> None:
         self._table, columns = table, table.columns
@@ -164,7 +164,7 @@ class _Maker:
         )
 
     def _labels(self) -> dict[int, str]:
-        """What has no stretch of its own is shown by its piece."""
+        """Tokens without text of their own are shown as their piece."""
         bare = np.array([piece.piece in _SPACES for piece in self._pieces], bool)[self._piece]
         for index in np.flatnonzero(bare & (self._end > self._start)).tolist():
             if not self._joined[self._start[index]].isspace():  # a space that was put before the text
@@ -173,7 +173,7 @@ class _Maker:
         return {index: self._pieces[self._piece[index]].piece for index in np.flatnonzero(empty).tolist()}
 
     def _gaps(self) -> np.ndarray:
-        """Where the untouched text before each token begins; −1 where nothing can be told."""
+        """Where the untokenized text before each token starts; −1 if unknown."""
         windows = self._table.columns["window"].astype(np.int64)
         key = windows * 2 + np.maximum(self._sequence, 0)
         reached = np.maximum.accumulate(np.where(self._of_text, key * _FAR + self._end, -1))
@@ -193,7 +193,7 @@ class _Maker:
             self._start[takes] -= 1
 
     def _rest(self, gap: np.ndarray) -> int:
-        """Text after the last token stands before the special token that follows, else at the very end."""
+        """Put text after the last token before the special token that follows, else at the very end."""
         if self._table.first + len(self._table) < self._whole():
             return -1
         last_window = self._table.columns["window"] == self._table.columns["window"][-1]
@@ -215,7 +215,7 @@ class _Maker:
         return self._table.answer.tokens + self._table.answer.padding
 
     def _find_linked(self, labels: Mapping[int, str]) -> np.ndarray:
-        """Whether a token stands for a part of the characters of the one before."""
+        """Whether a token covers some of the same characters as the one before."""
         linked = np.zeros(len(self._table), bool)
         window = self._table.columns["window"]
         linked[1:] = (
@@ -235,7 +235,7 @@ class _Maker:
 
     @cached_property
     def _shared(self) -> np.ndarray:
-        """Whether a token was already in the window before."""
+        """Whether a token also occurred in the previous window."""
         found = np.zeros(len(self._table), bool)
         reached = [-1] * len(self._texts)
         for begin, end in self._windows():
@@ -248,7 +248,7 @@ class _Maker:
         return found
 
     def _captions(self) -> dict[int, str]:
-        """Lines of words above windows and the turns of a chat, and where the model reads no further."""
+        """Captions above windows and chat turns, and where the model stops reading."""
         answer = self._table.answer
         if answer.windows > 1:
             return self._window_captions(answer.windows)

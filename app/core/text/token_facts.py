@@ -1,4 +1,4 @@
-"""Describes one token, and the tokens of a text as a whole, in words."""
+"""Describes one token, and all tokens of a text, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Fact:
 
 
 def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
-    """Everything that is known of a token, most asked for first; `drawing` is what hinders it from being drawn."""
+    """Everything known about a token, most useful first; `drawing` is why it cannot be drawn."""
     at = {name: int(values[index]) for name, values in table.columns.items()}
     piece, text = table.piece(index), table.text(index)
     has_text = at["end"] > at["start"]
@@ -48,7 +48,7 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
 
 
 def hint_of(table: TokenTable, index: int) -> str:
-    """What stands in the tooltip: piece and id, bytes where the piece is not its text, names of the unseen."""
+    """The tooltip: piece and id, bytes if the piece is not its text, names of invisible characters."""
     piece = table.piece(index)
     lines = [f"{piece.piece}   {piece.id}"]
     if not table.text(index).isascii() or table.columns["partial"][index]:
@@ -118,7 +118,7 @@ def counts_line(answer: Tokens) -> str:
 
 
 def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
-    """The share of a limit as words, and the kind of pill that says it; empty where there is no limit."""
+    """The share of a limit in words, and the kind of its pill; empty if there is no limit."""
     if not limit:
         return "", "neutral"
     if tokens > limit:
@@ -132,7 +132,7 @@ def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
 
 
 def round_trip(answer: Tokens) -> tuple[str, str]:
-    """Whether decoding gives the text back, as a sentence and the role of its label; empty where it was not compared."""
+    """Whether decoding gives the text back, as a sentence and its label's role; empty if it was not compared."""
     back = answer.round_trip
     if back.skipped:
         return "", "faint"
@@ -148,7 +148,7 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
 
 
 def ids_line(ids: Sequence[int], most: int) -> str:
-    """Ids as people paste them into code, shortened."""
+    """Ids formatted for pasting into code, shortened."""
     shown = ", ".join(map(str, ids[:most]))
     left = len(ids) - most
     return tr("{shown}, … and {left:,} more", shown=shown, left=left) if left > 0 else shown

@@ -11,7 +11,7 @@ SHOWN_AT_ONCE = 100_000
 
 
 class TokenTable:
-    """Tokens by number. Columns are numpy arrays (tokens,) that are only read; nothing is made per token until asked for."""
+    """Tokens by number. Columns are read-only numpy arrays (tokens,); per-token objects are only made on request."""
 
     def __init__(
         self, answer: Tokens, columns: dict[str, np.ndarray], sources: list[str] | None = None, first: int = 0
@@ -50,32 +50,32 @@ class TokenTable:
 
     @cached_property
     def longest_window(self) -> int:
-        """Tokens of the longest window, which is what a model gets at once; padding left out."""
+        """Tokens in the longest window, which is what a model receives at once, without padding."""
         windows = self.columns["window"][:]
         if not windows.any():
             return self.answer.tokens
         return int(np.bincount(windows, weights=self.columns["mask"][:] == 1).max())
 
     def piece(self, token: int) -> TokenPiece:
-        """What is known of the piece of a token."""
+        """The facts about a token's piece."""
         return self.answer.pieces[int(self.columns["piece"][token])]
 
     def text(self, token: int) -> str:
-        """The characters that the token is of; empty where it is of no text. Not of a file, whose text is not here."""
+        """A token's characters; empty if it is not from a text. Not for a file, whose text is not here."""
         which = int(self.columns["sequence"][token])
         if which < 0 or not self.sources:
             return ""
         return self.sources[which][self.columns["start"][token] : self.columns["end"][token]]
 
     def texts(self, low: int = 0, high: int | None = None) -> list[str]:
-        """`text` of the tokens from `low` to before `high`."""
+        """`text` of the tokens from `low` to `high` (exclusive)."""
         sources = self.sources or [""]
         part = slice(low, high)
         rows = zip(*(self.columns[name][part].tolist() for name in ("sequence", "start", "end")), strict=True)
         return ["" if which < 0 else sources[which][start:end] for which, start, end in rows]
 
     def raw(self, token: int) -> bytes:
-        """The bytes of the text that the token stands for."""
+        """The text bytes of the token."""
         which = int(self.columns["sequence"][token])
         if which < 0 or not self.sources:
             return b""
@@ -98,7 +98,7 @@ class TokenTable:
         return {}
 
     def part(self, first: int, last: int, source: str | None = None) -> "TokenTable":
-        """Tokens `first` to `last` (without it), of the stretch of text that they stand for: of a file it is `source`."""
+        """Tokens `first` to `last` (exclusive) with their stretch of text: for a file it is `source`."""
         columns = {name: values[first:last] for name, values in self.columns.items()}
         if len(self.sources) > 1:
             return TokenTable(self.answer, columns, self.sources, first)
@@ -113,7 +113,7 @@ class TokenTable:
         return made
 
     def stretch(self, first: int, last: int, name: str = "") -> tuple[int, int]:
-        """Where the text of tokens `first` to `last` begins and ends, in characters or (`byte_`) in bytes."""
+        """Where the text of tokens `first` to `last` starts and ends, in characters or (`byte_`) in bytes."""
         own = self.columns["sequence"][first:last] >= 0
         if not own.any():
             return 0, 0
@@ -126,5 +126,5 @@ class TokenTable:
 
 
 def no_tokens() -> TokenTable:
-    """A table without tokens."""
+    """An empty table."""
     return TokenTable(Tokens(), {name: np.zeros(0, np.int32) for name in TokenColumns.__struct_fields__})

@@ -1,4 +1,4 @@
-"""A comparison of tokenizers on screen: their counts by language as a table and as bars, their lines side by side."""
+"""A comparison of tokenizers on screen: counts by language as a table and as bars, and their lines side by side."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ COLUMNS = (
 
 
 def rate(counts: LanguageCounts, tokenizer: int, by: str) -> float | None:
-    """Tokens of one tokenizer divided by rows, words or characters; None where there are none."""
+    """One tokenizer's tokens divided by rows, words or characters; None if there are none."""
     whole = getattr(counts, by)
     return counts.tokens[tokenizer] / whole if whole else None
 
 
 def bars(found: DataComparison, by: str) -> tuple[list[str], list[list[float]]]:
-    """Names of the groups, and for each tokenizer the height in every group."""
+    """The groups' names, and each tokenizer's bar height in every group."""
     groups = _groups(found)[: MAX_GROUPS + 1]
     heights = [[rate(one, tokenizer, by) or 0.0 for one in groups] for tokenizer in range(len(found.tokenizers))]
     return [one.language or ALL for one in groups], heights
@@ -36,7 +36,7 @@ def _groups(found: DataComparison) -> list[LanguageCounts]:
 
 
 def rate_rows(found: DataComparison, names: Sequence[str]) -> TableRows:
-    """A row for each tokenizer in all languages and in each; the column of languages only if there are several."""
+    """A row for each tokenizer overall and per language; the language column only if there are several."""
     has_languages = bool(found.languages)
     columns = [name for name in COLUMNS if name != "language" or has_languages]
     rows = []
@@ -66,19 +66,19 @@ def _cell_text(value: float | str | None, column: str) -> str | None:
 
 
 def padding_rows(heights: Sequence[Sequence[int]]) -> list[list[int]]:
-    """How many empty rows follow each line of each text, so that every line begins on the same row in all of them.
+    """How many empty rows to add after each line of each text, so that each line starts on the same row everywhere.
 
-    `heights` are the rows that each line of each text takes by itself; a line without tokens takes one.
+    `heights` are the rows that each line of each text needs; a line without tokens needs one.
     """
     tallest = [max(line) for line in zip(*heights, strict=True)]
     return [[most - own for most, own in zip(tallest, text, strict=True)] for text in heights]
 
 
 def gaps(lines: Sequence[int], spaces: Sequence[str], after: Sequence[int]) -> list[str]:
-    """What stands before each token, with a line break for every row that has to be skipped.
+    """The gap before each token, with a line break for every row to skip.
 
-    `lines` are the tokens' lines, `spaces` what the tokenizer leaves out before each of them, and `after` the rows to be
-    left empty after each line.
+    `lines` are the tokens' lines, `spaces` the white space that the tokenizer drops before each, and `after` the empty
+    rows to add after each line.
     """
     made = []
     line = 0

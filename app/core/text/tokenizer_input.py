@@ -1,4 +1,4 @@
-"""What a person gives a tokenizer: the options as questions ask for them, and the parts of the text to look at one by one."""
+"""The user's input for a tokenizer: the options in query form, and the parts of the text to view separately."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from backend.contract.tokens.tokens import Message, TokenizeQuestion
 
 
 class TextOptions(TokenOptions, frozen=True, kw_only=True):
-    """What a person has chosen; with the default values a tokenizer does what it does by itself."""
+    """The user's options; with the defaults the tokenizer uses its own."""
 
     construction: dict[str, Any] = {}
     """What differs from the tokenizer's own: `add_prefix_space`, `do_lower_case`."""
@@ -21,7 +21,7 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
     """In place of the tokenizer's own."""
 
     def question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
-        """Arguments of `tokenize`; `given` are the text or messages and what belongs to them."""
+        """Arguments of `tokenize`; `given` are the text or messages with their context."""
         if given.get("messages") is not None:
             given["chat_template"] = self.chat_template
         asked = self._shared_options() | given
@@ -30,7 +30,7 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
         return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **asked))
 
     def whole_question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
-        """Arguments of `tokenize` for a file or a very long text, which is never cut into windows or padded."""
+        """Arguments of `tokenize` for a file or a very long text, which is never split into windows or padded."""
         whole = TokenizeQuestion(
             tokenizer=tokenizer, options=self.construction, special_tokens=self.special_tokens, **given
         )
@@ -48,7 +48,7 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
 
 
 def messages_of(turns: list[tuple[str, str]]) -> list[Message]:
-    """Roles and contents as a question takes them."""
+    """Roles and contents in the form of a query."""
     return [Message(role, content) for role, content in turns]
 
 
@@ -72,7 +72,7 @@ def word_titles(text: str) -> list[str]:
 
 
 def part_of_token(table: TokenTable, index: int) -> int | None:
-    """The message, word or text of a pair that a token is of; None where it is of none."""
+    """The message, word or text of a pair that a token belongs to; None if it belongs to none."""
     if not 0 <= index < len(table):
         return None
     turns, place = table.answer.turns, int(table.columns["start"][index]) + table.begin

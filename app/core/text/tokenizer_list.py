@@ -1,4 +1,4 @@
-"""The tokenizers that can be chosen: what they are called, those that were made here, and what a dropped file is taken for."""
+"""The tokenizers to choose from: their names, those made here, and what a dropped file is."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ def short_title(tokenizer: str) -> str:
 
 
 def path_of(tokenizer: str) -> str:
-    """The folder, file, hub id or run by itself."""
+    """Only the folder, file, hub id or run."""
     return tokenizer_name.parse_name(tokenizer).tokenizer
 
 
 def titles(tokenizers: Sequence[str]) -> list[str]:
-    """What tells them apart: the last folder, or two where it alone would not, and whether it has options of its own."""
+    """Distinct names: the last folder, or two if one is ambiguous, and whether it has its own options."""
     paths = [path_of(each) for each in tokenizers]
     short = [formatting.short_path(path, 1).removeprefix("…/") for path in paths]
     longer = [formatting.short_path(path) for path in paths]
@@ -39,7 +39,7 @@ def titles(tokenizers: Sequence[str]) -> list[str]:
 
 
 def of_draft(model: Mapping[str, Any]) -> tuple[str, str]:
-    """The tokenizer of a spec's `model` section and what it is called in a choice; both empty where there is none."""
+    """The tokenizer of a spec's `model` section and its name in a choice; both empty if there is none."""
     name = str(model.get("tokenizer") or model.get("name_or_path") or "")
     if not name:
         return "", ""
@@ -57,7 +57,7 @@ MOST = 100
 
 @dataclass(frozen=True)
 class MadeBefore:
-    """A tokenizer that was made here."""
+    """A tokenizer made here."""
 
     path: str
     pieces: int = 0
@@ -66,18 +66,18 @@ class MadeBefore:
 
     @property
     def is_there(self) -> bool:
-        """Whether its folder still holds something."""
+        """Whether its folder still has files."""
         folder = Path(self.path)
         return folder.is_dir() and any(folder.iterdir())
 
     @property
     def title(self) -> str:
-        """In a choice: its name and when it was made."""
+        """Its display text in a choice: the name and when it was made."""
         return tr("{path} · created {when}", path=formatting.name_of_path(self.path), when=formatting.moment(self.when))
 
 
 def made_tokenizers(preferences: Preferences) -> list[MadeBefore]:
-    """The newest first; what somebody wrote into the settings by hand is left out."""
+    """Newest first; invalid entries in the settings file are left out."""
     entries = [entry for entry in preferences.made_tokenizers if _is_entry(entry)]
     return [
         MadeBefore(path, int(_number(entry, "pieces")), _number(entry, "when"))
@@ -87,13 +87,13 @@ def made_tokenizers(preferences: Preferences) -> list[MadeBefore]:
 
 
 def remember(preferences: Preferences, made: TrainedTokenizer) -> None:
-    """Put it at the top."""
+    """Put it at the top of the list."""
     entry = {"path": made.path, "pieces": made.vocabulary, "when": time.time()}
     preferences.change("made_tokenizers", lambda kept: [entry, *_without(kept, made.path)][:MOST])
 
 
 def forget(preferences: Preferences, path: str) -> None:
-    """Offer it no more; its folder stays as it is."""
+    """Remove it from the list; its folder is kept."""
     preferences.change("made_tokenizers", lambda kept: _without(kept, path))
 
 
@@ -114,7 +114,7 @@ COLUMNS = ("name", "pieces", "made", "folder")
 
 
 def made_rows(tokenizers: Sequence[MadeBefore]) -> TableRows:
-    """The tokenizers as a table shows them, with which of them are gone by now."""
+    """The tokenizers as table rows, and which of them no longer exist."""
     is_there = [one.is_there for one in tokenizers]
     rows = [
         (
@@ -137,7 +137,7 @@ PATTERNS = tr("Tokenizers (tokenizer.json *.json *.model *.spm vocab.txt *.tikto
 
 
 def is_tokenizer(path: Path) -> bool:
-    """Whether it is a tokenizer rather than a text; of a file beside its tokenizer the folder is meant."""
+    """Whether the path is a tokenizer rather than a text; a tokenizer's file means its folder."""
     name = path.name.lower()
     if path.is_dir() or name in TOKENIZER_FILES or name.endswith(ENDINGS):
         return True
@@ -145,5 +145,5 @@ def is_tokenizer(path: Path) -> bool:
 
 
 def tokenizer_of(path: Path) -> Path:
-    """What to open: the file itself, or the folder of files that mean nothing alone."""
+    """The path to open: the file itself, or the folder of files that are useless alone."""
     return path.parent if path.name.lower() in ("tokenizer_config.json", "merges.txt") else path

@@ -1,4 +1,4 @@
-"""Making a tokenizer: the tokens proposed for an existing one, the command that does the same, a free folder for the result."""
+"""Creating a tokenizer: tokens proposed for an existing one, the equivalent command, a free folder for the result."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ COLUMNS = ("token", "pieces_now", "occurs", "note")
 
 
 def proposed_rows(tokens: Sequence[ProposedToken], counts: Mapping[str, int] | None = None) -> TableRows:
-    """A row for each proposed token; `occurs` only if data was counted."""
+    """One row per proposed token; `occurs` only if data was counted."""
 
     def color(row: int, column: str) -> str:
         if column == "note":
@@ -34,7 +34,7 @@ def proposed_rows(tokens: Sequence[ProposedToken], counts: Mapping[str, int] | N
 
 
 def note_of(token: ProposedToken) -> str:
-    """What a person should know of a proposed token."""
+    """What the user should know about a proposed token."""
     if token.problem and token.known is not None:
         return tr("Already a token: ID {known}", known=token.known)
     if token.problem:
@@ -47,7 +47,7 @@ def note_of(token: ProposedToken) -> str:
 
 
 def line_of(token: ProposedToken) -> str:
-    """All that is known of a proposed token."""
+    """Everything known about a proposed token."""
     pieces = (
         tr("{text} is now {pieces}", text=token.text, pieces="  ".join(token.pieces)) if token.pieces else token.text
     )
@@ -55,17 +55,17 @@ def line_of(token: ProposedToken) -> str:
 
 
 def new_tokens(tokens: Sequence[ProposedToken]) -> list[ProposedToken]:
-    """Those that can be added."""
+    """The tokens that can be added."""
     return [token for token in tokens if not token.problem]
 
 
 def tokens_of(text: str) -> list[str]:
-    """One token on each line; spaces around it are no part of it."""
+    """One token per line; surrounding spaces are ignored."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def saved_words(counts: TokenCounts) -> str:
-    """What adding the tokens would change in the counted texts."""
+    """The effect of adding the tokens on the counted texts."""
     less = 1 - counts.tokens_after / counts.tokens_before if counts.tokens_before else 0.0
     if abs(less) >= 0.0005:
         change = tr("{less:.1%} fewer", less=less) if less > 0 else tr("{value:.1%} more", value=-less)
@@ -92,7 +92,7 @@ def train_command(
     output: str,
     compare_with: str = "",
 ) -> str:
-    """`burnish tokenizer train …` with what differs from the defaults."""
+    """`burnish tokenizer train …` with the non-default options."""
     words = ["burnish tokenizer train", *_data(source, data, columns)]
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
@@ -116,7 +116,7 @@ def extend_command(tokenizer: str, add: Sequence[str], special: Sequence[str], w
 
 
 def _data(source: SourceEntry | None, data: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """The option `--data` means what the source needs first; everything else is a setting of the `data` section."""
+    """`--data` means the source's main setting; everything else is a setting of the `data` section."""
     left = {name: value for name, value in data.items() if name != "source" and value not in (None, "", [], {})}
     first = _first(source)
     given = left.pop(first, "")
@@ -136,7 +136,7 @@ def _first(source: SourceEntry | None) -> str:
 
 
 def free_folder(above: Path, name: str) -> Path:
-    """`above/name`, or with -2, -3 … where that exists; what no file system likes in a name becomes a dash."""
+    """`above/name`, or with -2, -3 … if that exists; characters that file systems reject become dashes."""
     plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "tokenizer"
     path, number = above / plain, 2
     while path.exists():

@@ -1,4 +1,4 @@
-"""The tokens of a training run's data on screen: whose data it is, the kinds of tokens, sentences about steps and shares."""
+"""A training run's tokens on screen: whose data it is, the kinds of tokens, sentences about steps and shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ DRAFT = "draft"
 
 @dataclass(frozen=True)
 class TrainingSubject:
-    """A draft by its spec, or a run by its folder; neither is nothing yet."""
+    """A draft by its spec, or a run by its folder; neither means nothing is chosen yet."""
 
     run: str = ""
     spec: Mapping[str, Any] = field(default_factory=dict)
@@ -21,16 +21,16 @@ class TrainingSubject:
 
     @property
     def is_draft(self) -> bool:
-        """Whether settings that are found here can be used in it."""
+        """Whether it is a draft, which can take over settings found here."""
         return not self.run
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to ask about."""
+        """Whether there is anything to query."""
         return bool(self.run) or (bool(self.spec) and not self.lacks)
 
     def arguments(self, split: str, count: int) -> dict[str, Any]:
-        """The question's arguments; `asked` counts how often files were to be looked at anew."""
+        """The query's arguments; `asked` is incremented to read files again."""
         own = {"run": self.run} if self.run else {"spec": dict(self.spec)}
         return {"subject": self.run or DRAFT, "split": split, "asked": count, **own}
 
@@ -70,7 +70,7 @@ def step_words(step: TrainingStep) -> str:
 
 
 def short_place(place: str, most: int) -> str:
-    """The end of where a row stands, which has its number: `…beginning.txt:330`."""
+    """The end of a row's location, with its number: `…beginning.txt:330`."""
     return place if len(place) <= most else f"…{place[1 - most :]}"
 
 
@@ -83,7 +83,7 @@ def feature_words(feature: TrainingFeature) -> str:
 
 
 def numbers_at(feature: TrainingFeature, sequence: int, place: int) -> list[tuple[str, int | float | None]]:
-    """Name and number of every array of the batch at a token of a sequence, `input_ids` apart."""
+    """Name and value of every array of the batch at a token of a sequence, except `input_ids`."""
     shape = feature.shapes["input_ids"]
     if len(shape) == 1 and sequence > 0:  # the decoder's
         return [("labels", feature.arrays["labels"][place])]
@@ -96,6 +96,6 @@ def numbers_at(feature: TrainingFeature, sequence: int, place: int) -> list[tupl
 
 
 def kinds_there(feature: TrainingFeature) -> list[Kind]:
-    """The kinds of tokens that a feature has, in the order of the legend."""
+    """A feature's kinds of tokens, in the order of the legend."""
     there = {kind for sequence in feature.sequences for kind in sequence.kinds}
     return [kind for kind in KINDS if kind in there]

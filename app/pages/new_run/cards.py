@@ -42,7 +42,7 @@ NARROW = 860
 
 
 class Cards(QWidget):
-    """Two columns that scroll, and what the run will cost at the foot."""
+    """Two scrolling columns, with the cost of the run at the bottom."""
 
     mistakes_changed = Signal()
 
@@ -81,7 +81,7 @@ class Cards(QWidget):
             columns.addLayout(column, stretch)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Too little room for two columns makes one of them."""
+        """Use one column if there is too little room for two."""
         narrow = event.size().width() - REACH < NARROW
         direction = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         if self._columns.direction() != direction:
@@ -101,7 +101,7 @@ class Cards(QWidget):
         checks.short_of_memory.connect(self.cost.show_shortage)
 
     def offer(self, catalog: Catalog) -> None:
-        """Offer what the catalog has."""
+        """Offer the catalog's choices."""
         self.task.set_tasks(catalog.tasks)
         self.task.set_presets(catalog.presets)
         self.data.set_sources(catalog.sources)
@@ -110,17 +110,17 @@ class Cards(QWidget):
     # The draft
 
     def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
-        """Another task: its columns, settings and metrics."""
+        """Switch to another task: its columns, settings and metrics."""
         self.data.set_parts(data_source.used_parts(task, self._draft))
         self.settings.set_task(task, catalog)
 
     def show_draft(self) -> None:
-        """Show all that the draft says."""
+        """Show the whole draft."""
         for card in self._shown:
             card.show_draft(self._draft)
 
     def show_setting(self, key: str) -> None:
-        """Show what else has changed with one value; its own field shows it already."""
+        """Show what else a changed value affects; its own field already shows it."""
         section, task = key.split(".")[0], self._controller.task()
         if section == "data":
             self.task.show_name(str(self._draft.get("name", "")))
@@ -134,29 +134,29 @@ class Cards(QWidget):
             self.data.set_parts(data_source.used_parts(task, self._draft))
 
     def clear_marks(self) -> None:
-        """Take the mistakes away that were said from outside."""
+        """Clear the errors reported from outside."""
         for card in (self.data, self.settings, self.hardware):
             card.clear_marks()
 
     def mistakes(self) -> dict[str, list[str]]:
-        """The sentences of all marked fields, by card."""
+        """The error messages of all marked fields, by card."""
         cards = {"data": self.data, "hardware": self.hardware, "settings": self.settings}
         return {name: card.mistakes() for name, card in cards.items()}
 
     # Places
 
     def named(self, name: str) -> Card:
-        """The card of a name in TITLES."""
+        """The card with a name in TITLES."""
         return {"task": self.task, "data": self.data, "model": self.model, "hardware": self.hardware}.get(
             name, self.settings
         )
 
     def scroll_to_top(self) -> None:
-        """Another spec begins at its beginning."""
+        """Scroll to the top, for another spec."""
         self._area.verticalScrollBar().setValue(0)
 
     def jump(self, name: str) -> None:
-        """Bring a card to the top, and the keyboard to its first field; to the first wrong one where there is such."""
+        """Scroll to a card and focus its first field, or its first invalid one."""
         card = self.named(name)
         if (wrong := self._first_mistaken(card)) is not None:
             self.settings.open(wrong.key)
@@ -178,22 +178,22 @@ class Cards(QWidget):
         return row
 
     def scroll_to(self, widget: QWidget) -> None:
-        """Bring a widget into view, with room around it."""
+        """Scroll a widget into view, with some margin."""
         self._area.ensureWidgetVisible(widget, 20, 120)
 
     def lay_out(self) -> None:
-        """Give everything its place now, as after opening a group."""
+        """Lay everything out now, as after opening a group."""
         layout = self._inside.layout()
         if layout is not None:
             layout.activate()
 
     def place_of(self, widget: QWidget) -> tuple[bool, int]:
-        """The column, and how far down in it."""
+        """The column, and the position in it."""
         place = widget.mapTo(self._inside, QPoint(0, 0))
         return place.x() > self._inside.width() // 2, place.y()
 
     def caption_of(self, key: str) -> QLabel | None:
-        """What names a setting that stands in no form: its caption, else the heading of its card."""
+        """The caption of a setting outside of any form, else its card's heading."""
         for card in (self.hardware, self.settings):
             if key in card.captions:
                 return card.captions[key]
@@ -202,18 +202,18 @@ class Cards(QWidget):
         return self.named(card).heading if card in ("task", "data", "model") else None
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Open what a search has found; None shows everything as before."""
+        """Open the search matches; None restores the normal view."""
         for card in (self.data, self.hardware, self.settings):
             card.show_matches(keys)
 
     def open(self, key: str) -> None:
-        """Unfold the place of one setting."""
+        """Expand the group of one setting."""
         self.settings.open(key)
         for card in (self.data, self.hardware):
             card.show_matches([key])
 
     def mark(self, field: str, sentence: str) -> None:
-        """Show a mistake at the card, and where it can at the field, that it belongs to."""
+        """Show an error at its card and, if possible, at its field."""
         if field:
             any(card.mark(field, sentence) for card in (self.data, self.model, self.hardware, self.settings))
 

@@ -18,7 +18,7 @@ HEADER = (tr("Setting"), tr("Now"), tr("Default"))
 
 
 class ChangesDialog(QDialog):
-    """Stands beside the page and follows its draft."""
+    """Stays open beside the page and follows its draft."""
 
     shown_asked = Signal(str)
     """The key of a setting that somebody wants to see."""
@@ -49,13 +49,13 @@ class ChangesDialog(QDialog):
         controller.history_changed.connect(self.follow)
 
     def look(self) -> None:
-        """Show all of them, beside the page."""
+        """Show all changes, beside the page."""
         self._show(self._controller.differences())
         self.show()
         self.raise_()
 
     def follow(self) -> None:
-        """The draft may be another."""
+        """Update for a changed draft."""
         if self.isVisible():
             self._show(self._controller.differences())
 

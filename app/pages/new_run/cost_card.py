@@ -30,7 +30,7 @@ FACTS = (tr("Steps"), tr("Tokens"), tr("Trainable"), tr("Time"), tr("Memory"))
 
 
 class CostCard(Card):
-    """Stands at the page's foot, whatever is scrolled above it."""
+    """Stays at the bottom of the page, outside of the scrolling part."""
 
     start_asked = Signal()
     queue_asked = Signal()
@@ -93,9 +93,7 @@ class CostCard(Card):
             grid.addWidget(caption, 0, column)
             grid.addWidget(self.values[name], 1, column)
             grid.addWidget(self.subs[name], 2, column)
-            grid.setColumnStretch(
-                column, 4 if name == FACTS[3] else 3
-            )  # below it stands how long ago that was measured
+            grid.setColumnStretch(column, 4 if name == FACTS[3] else 3)  # followed by how long ago it was measured
         column = QVBoxLayout()
         column.setSpacing(6)
         column.addLayout(grid)
@@ -112,7 +110,7 @@ class CostCard(Card):
         return column
 
     def clear(self, words: str) -> None:
-        """Nothing is known yet; `words` says why or that it is being worked out."""
+        """Show that nothing is known yet; `words` says why or that it is being computed."""
         for name in FACTS:
             self.values[name].setText("–")
             self.subs[name].setText("\u00a0")
@@ -123,17 +121,17 @@ class CostCard(Card):
         self.show_notes([words] if words else [])
 
     def show_details(self) -> None:
-        """The parts of what is shown."""
+        """Show the breakdown of what is shown."""
         if self.plan is not None:
             CostDetails(self.plan, self.details).popup_above(self.details)
 
     def show_notes(self, notes: list[str]) -> None:
-        """Sentences below the numbers."""
+        """Show sentences below the numbers."""
         self.notes.setText("  ·  ".join(notes))
         self.notes.setVisible(bool(notes))
 
     def show_reason(self, reason: str, is_problem: bool) -> None:
-        """Why Start cannot be pressed, a problem or just something still to do; empty where it can."""
+        """Show why Start is disabled, whether a problem or a missing choice; empty enables it."""
         theme.role(self.reason, "danger" if is_problem or (self.shortage and not reason) else "muted")
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
@@ -144,28 +142,28 @@ class CostCard(Card):
         self.measure.show_reason(reason or ("" if self.plan else tr("The cost is still being estimated.")))
 
     def show_others(self, words: str) -> None:
-        """What this run would wait for in the queue; without others there is nothing to wait for."""
+        """Show what this run would wait for in the queue; hidden without other runs."""
         self._others = words
         self.queue.setVisible(bool(words))
         if self.queue.isEnabled():
             self.queue.setToolTip(words)
 
     def show_starting(self, starting: bool) -> None:
-        """The run is being started."""
+        """Show that the run is starting."""
         self.start.setText(tr("Starting…") if starting else tr("Start training"))
         if starting:
             self.start.setEnabled(False)
             self.queue.setEnabled(False)
 
     def show_shortage(self, found: MeasuredTime) -> None:
-        """A measurement had not enough memory; what would need less is offered."""
+        """Show that a measurement ran out of memory, and offer what would need less."""
         self.shortage = formatting.sentence(
             tr("{shortage}, although the estimate said it would fit.", shortage=found.shortage)
         )
         self.remedies.show_remedies(found.remedies)
 
     def show_plan(self, plan: RunPlan) -> None:
-        """The numbers of a plan."""
+        """Show the numbers of a plan."""
         self.plan, self.shortage = plan, ""
         self.details.setEnabled(True)
         self.remedies.show_remedies(plan.remedies)
@@ -210,7 +208,7 @@ class CostCard(Card):
 
 
 def _memory(plan: RunPlan) -> tuple[str, str]:
-    """What was seen leads where it was measured."""
+    """Prefer measured memory to the estimate."""
     seen = run_duration.peak_mb(plan.measured)
     if seen is None:
         return tr("about {memory_mb}", memory_mb=formatting.megabytes(plan.memory_mb)), _free(plan)
@@ -226,7 +224,7 @@ def _free(plan: RunPlan) -> str:
 
 
 class MeasureButton(QObject):
-    """Measures; while it is measured it stops. The row says how far it is and hides otherwise."""
+    """Starts a measurement, or stops the running one. The row shows progress and is hidden otherwise."""
 
     start_asked = Signal()
     stop_asked = Signal()
@@ -249,13 +247,13 @@ class MeasureButton(QObject):
         self.show_reason(tr("Choose a task, data and a model first."))
 
     def show_reason(self, reason: str) -> None:
-        """Why nothing can be measured; empty where it can."""
+        """Show why nothing can be measured; empty if it can."""
         self._reason = reason
         self.button.setEnabled(self.busy or not reason)
         self.button.setToolTip(tr("Stop the measurement. Nothing is saved.") if self.busy else reason or MEASURING_HINT)
 
     def show_progress(self, progress: Progress | None) -> None:
-        """How far it is; None where nothing is measured (any more)."""
+        """Show the progress; None if no measurement is running."""
         self.busy = progress is not None
         self.button.setText(tr("Stop measuring") if self.busy else tr("Measure time"))
         self.show_reason(self._reason)
@@ -275,7 +273,7 @@ def _fraction(progress: Progress) -> float | None:
 
 
 class MemoryFixRow(QWidget):
-    """The first that fit stand there, all others in a menu."""
+    """The first fixes that fit are buttons, all others are in a menu."""
 
     chosen = Signal(object)
 
@@ -301,7 +299,7 @@ class MemoryFixRow(QWidget):
         self.hide()
 
     def show_remedies(self, remedies: Sequence[MemoryFix]) -> None:
-        """Offer these, what fits first."""
+        """Offer these, those that fit first."""
         ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
         self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
         for place, button in enumerate(self.buttons):
@@ -320,7 +318,7 @@ class MemoryFixRow(QWidget):
 
 
 def _button_words(remedy: MemoryFix) -> str:
-    """What to do, and the memory that it leaves where that is known."""
+    """The fix, and the memory that it would use if known."""
     return f"{remedy.title} · {formatting.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
 
 

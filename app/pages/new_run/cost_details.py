@@ -18,7 +18,7 @@ WIDTH = 470
 
 
 class CostDetails(QFrame):
-    """Goes at the next click elsewhere, or Escape."""
+    """Closes at the next click elsewhere, or on Escape."""
 
     def __init__(self, plan: RunPlan, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -115,7 +115,7 @@ class CostDetails(QFrame):
         grid.addWidget(beside, row, 2)
 
     def popup_above(self, widget: QWidget) -> None:
-        """Over a widget at the window's foot, within its screen."""
+        """A popup above a widget at the bottom of the window, within its screen."""
         self.adjustSize()
         corner = widget.mapToGlobal(QPoint(widget.width() - WIDTH, -self.height() - 6))
         area = widget.screen().availableGeometry()
@@ -125,7 +125,7 @@ class CostDetails(QFrame):
 
 
 def placed_words(one: Placement) -> str:
-    """What lies on one of several devices."""
+    """What is placed on one of several devices."""
     weights, optimizer = formatting.megabytes(one.weights_mb), formatting.megabytes(one.optimizer_mb)
     return tr(
         "{device}: micro-batches of {count}, weights {weights}, optimizer {optimizer}",

@@ -1,4 +1,4 @@
-"""Everything the backend says about the draft: its data, model, devices, cost and time, and why it cannot start."""
+"""Everything that the backend says about the draft: data, model, devices, cost and time, and why it cannot start."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ DONE, OPEN, WRONG = "done", "open", "wrong"
 
 
 class DraftChecks(QObject):
-    """Asks again when it is told what has changed; `problems` maps a topic to the sentence that stands in the way."""
+    """Queries again when told what has changed; `problems` maps a topic to the sentence that blocks starting."""
 
     asking = Signal(str, object)
     """A topic is being looked into; a Progress or None."""
@@ -85,7 +85,7 @@ class DraftChecks(QObject):
     # What has changed, and what is asked again for that
 
     def setting_changed(self, key: str) -> None:
-        """One value of the draft is another."""
+        """One value of the draft has changed."""
         section = key.split(".")[0]
         if section == "data":
             self.data_changed()
@@ -99,7 +99,7 @@ class DraftChecks(QObject):
             self.something_changed()
 
     def settings_changed(self, before: Values) -> None:
-        """Several values are others than `before`, but neither the task nor the data."""
+        """Several values differ from `before`, but not the task or the data."""
         if before.get("model") != self._draft.get("model"):
             self.model_changed()
         if before.get("hardware") != self._draft.get("hardware"):
@@ -107,21 +107,21 @@ class DraftChecks(QObject):
         self.something_changed()
 
     def everything_changed(self) -> None:
-        """Another spec: ask about all of it, at once."""
+        """The spec was replaced: query everything, at once."""
         self._conversion.stop()
         for question in (self._preview, self._description, self._plan):
             question.ask_now()
         self.changed.emit()
 
     def data_changed(self) -> None:
-        """Other files or columns: what was found in the old ones holds no more."""
+        """Files or columns have changed: earlier findings no longer apply."""
         self.preview = None
         self.problems.pop("data", None)
         self._preview.ask_soon()
         self.something_changed()
 
     def model_changed(self) -> None:
-        """Another model."""
+        """The model has changed."""
         self.model = None
         self.problems.pop("model", None)
         self._conversion.stop()
@@ -129,25 +129,25 @@ class DraftChecks(QObject):
         self.something_changed()
 
     def engine_changed(self) -> None:
-        """Another engine sees other devices."""
+        """The engine has changed: it sees other devices."""
         self._devices.ask_soon()
         self.something_changed()
 
     def look_again(self) -> None:
-        """Other programs may have taken or left memory."""
+        """Query devices again: other programs may have taken or freed memory."""
         self._devices.stop()  # what it would say is older than the wish
         self._devices.ask_now()
         self.something_changed()
 
     def something_changed(self) -> None:
-        """Every change may change the cost."""
+        """Any change may change the cost."""
         self.plan = None
         self.problems.pop("plan", None)
         self._plan.ask_soon()
         self.changed.emit()
 
     def retry_plan(self) -> None:
-        """A plan that was given up because something was missing or mistaken is asked for again once nothing is."""
+        """Retry a plan that was skipped because something was missing or invalid, once nothing is."""
         plannable = not self.missing() and not any(self.field_mistakes().values())
         given_up = plannable and not self._plannable and self.plan is None
         self._plannable = plannable
@@ -157,12 +157,12 @@ class DraftChecks(QObject):
     # Data
 
     def stop_reading(self) -> None:
-        """The person does not want to wait for the data."""
+        """Stop reading the data."""
         self._preview.stop()
         self._on_mistake("data", ErrorReply(STOPPED))
 
     def report_arguments(self) -> dict[str, Any]:
-        """What a data report is asked about: the spec where it is whole, else the data and the task alone."""
+        """The arguments of a data report: the spec if it is complete, else only the data and the task."""
         if self.plan is not None:
             return {"spec": self._draft.values()}
         return {"task": self._draft.get("task"), "data": self._draft.get("data")}
@@ -187,7 +187,7 @@ class DraftChecks(QObject):
     # Model
 
     def trust(self) -> None:
-        """The person has read the model's own code as it was described, and agreed to it."""
+        """The user has read the model's own code as shown, and approved it."""
         model = self.model
         if model is None or not model.code:
             return
@@ -202,17 +202,17 @@ class DraftChecks(QObject):
         self._on_mistake("model", mistake)
 
     def convert(self) -> None:
-        """The person has agreed to convert the model's weights once."""
+        """The user has agreed to convert the model's weights once."""
         self._conversions.add(str(self._draft.get("model.name_or_path")))
         self._description.stop()
         self._conversion.ask_now()
 
     def trusts_model(self) -> bool:
-        """Whether this user has agreed to the model's own code."""
+        """Whether this user has approved the model's own code."""
         return self.model is not None and self.model.code_agreed
 
     def consent(self) -> Consent:
-        """What this user has agreed to for the model of the draft."""
+        """This user's consents for the draft's model."""
         return Consent(str(self._draft.get("model.name_or_path")) in self._conversions)
 
     def _model_arguments(self) -> dict[str, Any] | None:
@@ -260,7 +260,7 @@ class DraftChecks(QObject):
         return {"spec": self._draft.values()}
 
     def _needs_weights(self) -> bool:
-        """Whether a plan would first download a model, which nobody has asked for: an adapter's size follows from weights."""
+        """Whether a plan would need an unrequested model download: an adapter's size is computed from the weights."""
         trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
         return trains_a_part and (self.model is None or self.model.found == "hub")
 
@@ -283,11 +283,11 @@ class DraftChecks(QObject):
 
     @property
     def is_measuring(self) -> bool:
-        """Whether the time is measured now."""
+        """Whether a measurement is running."""
         return self._measurement is not None
 
     def measure(self) -> None:
-        """Train a few steps of the draft as it is; the backend keeps the time that they took."""
+        """Train a few steps of the current draft; the backend stores the measured time."""
         if self.is_measuring:
             return
         self._measurement = self._client.ask(
@@ -300,7 +300,7 @@ class DraftChecks(QObject):
         self.measuring.emit(Progress(part="starting"))
 
     def stop_measuring(self) -> None:
-        """The helper ends the process, which leaves nothing."""
+        """Stop: the helper ends the process, which leaves nothing behind."""
         if self._measurement is not None:
             self._measurement.cancel()
             self._end_measurement()
@@ -320,7 +320,7 @@ class DraftChecks(QObject):
         self._end_measurement()
         self.not_measured.emit(formatting.sentence(mistake.message, mistake.field))
 
-    # Why the run cannot be started: each is a sentence, empty where there is no reason
+    # Why the run cannot be started: one sentence each, empty if there is no reason
 
     def refuse(self, sentence: str) -> None:
         """The run was not started, for this reason."""
@@ -328,15 +328,15 @@ class DraftChecks(QObject):
         self.changed.emit()
 
     def blocker(self) -> str:
-        """What a person has to see to first."""
+        """What the user has to fix first."""
         return self._data_mistake() or self.missing() or self._any_mistake() or self._waiting()
 
     def blocker_is_mistake(self) -> bool:
-        """Whether that is wrong, and not just still to do."""
+        """Whether that is an error rather than a missing choice."""
         return bool(self._data_mistake()) or (not self.missing() and bool(self._any_mistake()))
 
     def missing(self) -> str:
-        """What is still to be chosen."""
+        """What still has to be chosen."""
         task = self._controller.task()
         if task is None:
             return tr("Choose a task.") if self._controller.catalog else tr("Waiting for the backend…")
@@ -359,7 +359,7 @@ class DraftChecks(QObject):
         return tr("Inspecting the model…") if self.model is None and "model" not in self.problems else ""
 
     def card_states(self) -> dict[str, str]:
-        """How each card stands: DONE, OPEN or WRONG."""
+        """The state of each card: DONE, OPEN or WRONG."""
         task, marked = self._controller.task(), self.field_mistakes()
         lacks = data_source.missing_data(self._draft, self._controller.source())
         if task is not None and not lacks:

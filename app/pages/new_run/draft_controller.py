@@ -1,4 +1,4 @@
-"""Edits the draft of a run: every edit is a step that can be undone, and specs are opened and saved."""
+"""Edits the draft of a run: every edit can be undone, and specs are opened and saved."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ Moment = tuple[DraftState, AppliedPreset | None, Preset | None]
 
 
 class DraftController(QObject):
-    """`draft` is the one truth: cards show it, and say what a person changes. `page` is where that is done."""
+    """`draft` is the only source of truth: cards show it and report the user's changes, which are made on `page`."""
 
     changed = Signal(str)
     """The key of a single value that is another now."""
@@ -73,7 +73,7 @@ class DraftController(QObject):
     # What there is to choose from, and what was chosen
 
     def set_catalog(self, catalog: Catalog) -> None:
-        """From now on there is something to choose from."""
+        """Set the catalog of choices."""
         self.catalog = catalog
         spec = catalog.spec
         setting_titles.learn_titles(every_setting(catalog))
@@ -82,17 +82,17 @@ class DraftController(QObject):
         }
         if self.task() is None and catalog.tasks:
             labels = (task for task in catalog.tasks if task.head == Head.SEQUENCE_CLASSIFICATION)
-            first = next(labels, catalog.tasks[0])  # most people begin with labels
+            first = next(labels, catalog.tasks[0])  # most people start with labels
             self.draft.use_task(first.name, first.defaults)
             self.forget_history()
 
     def source(self) -> SourceEntry | None:
-        """The catalog's entry of the draft's source."""
+        """The catalog entry of the draft's source."""
         name = self.draft.get("data.source", "files")
         return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
 
     def task(self) -> TaskEntry | None:
-        """The catalog's entry of the draft's task."""
+        """The catalog entry of the draft's task."""
         return self.task_named(self.draft.get("task.type"))
 
     def task_named(self, name: str | None) -> TaskEntry | None:
@@ -111,18 +111,18 @@ class DraftController(QObject):
         return self._index[1]
 
     def differences(self) -> list[Difference]:
-        """The settings that are not their defaults."""
+        """The settings with non-default values."""
         return changed_settings(self.settings(), self.draft, self.task_defaults())
 
     def task_defaults(self) -> dict[str, Any]:
-        """The defaults of the draft's task, by key; they come before those of the spec."""
+        """The draft's task defaults, by key; they override those of the spec."""
         entry = self.task()
         return dict(flat(entry.defaults)) if entry else {}
 
     # Edits of single values
 
     def change(self, key: str, value: Any) -> None:
-        """Take over what a person changed in one field."""
+        """Apply the user's change to one field."""
         before, source, data = self.draft.get(key), self.source(), self._data_name()
         words = change_words(title_of(self.settings(), key), before, value)
         typed = key if isinstance(value, int | float | str | None) and not isinstance(value, bool) else ""
@@ -134,7 +134,7 @@ class DraftController(QObject):
         self.changed.emit(key)
 
     def _update_dependents(self, key: str, before: Any, source: SourceEntry | None) -> None:
-        """What meant the value before is forgotten."""
+        """Reset settings that applied to the previous value."""
         if key == "data.train" and before:
             forget_reading(self.draft, source)
         if key == "data.source" and (after := self.source()):
@@ -155,7 +155,7 @@ class DraftController(QObject):
             data_source.forget_unused_columns(entry, self.draft)
 
     def _forget_engines(self) -> None:
-        """What other engines alone know of the hardware would be refused by the one that is chosen now."""
+        """Reset hardware settings of other engines, which the chosen engine would reject."""
         engines = {
             one.name: one.settings.get("properties", {}) for one in (self.catalog.engines if self.catalog else ())
         }
@@ -169,19 +169,19 @@ class DraftController(QObject):
         return data_name(self.draft, self.source())
 
     def _name_for_data(self, before: str) -> None:
-        """Name the run for its data if that is another than `before`, unless a person has named it."""
+        """Name the run after its data if that differs from `before`, unless the user has named it."""
         name = self._data_name()
         if not self.draft.named and name and (name != before or self.draft.get("name") == NEW["name"]):
             self.draft.set("name", name)
 
     def rename(self, name: str) -> None:
-        """Call the run so; without a name it is called after its data again."""
+        """Rename the run; an empty name returns to naming it after its data."""
         with self.step(tr("Name: {name}", name=name or "run"), "name"):
             self.draft.named = bool(name)
             self.draft.set("name", name or "run")
 
     def reset(self, keys: Iterable[str]) -> None:
-        """Let the defaults of these settings hold again."""
+        """Reset these settings to their defaults."""
         settings = self.settings()
         known = [settings[key] for key in keys if key in settings]
         if not known:
@@ -216,7 +216,7 @@ class DraftController(QObject):
     # Edits of the whole
 
     def choose_task(self, name: str) -> None:
-        """Another task; a preset of the one before is taken off."""
+        """Switch to another task; the preset of the old one is removed."""
         entry = self.task_named(name)
         if entry is None or name == self.draft.get("task.type"):
             return
@@ -229,13 +229,13 @@ class DraftController(QObject):
         self.replaced.emit()
 
     def _forget_task_defaults(self) -> None:
-        """What the task filled in by itself, and nobody changed, goes with it."""
+        """Remove values that the task filled in and nobody changed."""
         for key, value in self.task_defaults().items():
             if self.draft.says(key) and is_same(self.draft.get(key), value):
                 self.draft.unset(key)
 
     def apply_preset(self, preset: Preset | None) -> None:
-        """Lay a preset over the draft in the place of the one before, or take that one off."""
+        """Apply a preset to the draft, replacing the previous one, or remove that one."""
         data = self._data_name()
         with self.step(tr("Preset: {title}", title=preset.title if preset else "none")):
             self._lay(self.overlay, preset)
@@ -261,7 +261,7 @@ class DraftController(QObject):
         return differences({**self.settings(), **settings}, self.draft, tried)
 
     def load(self, draft: Draft, words: str, *, named: bool = False) -> None:
-        """Another spec in the place of this one; it keeps its file. Unless a person has `named` it, other data renames it."""
+        """Replace the spec; it keeps its file. Unless the user `named` the run, new data renames it."""
         with self.step(words):
             self.draft.replace(draft.values(), draft.file)
             self.draft.named = named
@@ -276,7 +276,7 @@ class DraftController(QObject):
 
     @contextmanager
     def step(self, words: str, key: str = "") -> Iterator[None]:
-        """What changes the draft within is one step; `key` names the field that somebody types into."""
+        """Group all changes inside into one step; `key` names the field being typed in."""
         self._depth += 1
         try:
             yield
@@ -287,23 +287,23 @@ class DraftController(QObject):
             self.history_changed.emit()
 
     def amend(self) -> None:
-        """What was found out has completed the draft; nobody did it, so it is no step."""
+        """Complete the draft with something detected, which is not a step of the user's."""
         if not self._depth:
             self.history.amend(self._moment())
 
     def forget_history(self) -> None:
-        """Nothing can be undone before what there is now."""
+        """Clear the undo history."""
         self.history = History(self._moment())
         self.history_changed.emit()
 
     def forget_unused_columns(self) -> None:
-        """Parts that do not play under the draft's settings need no column."""
+        """Remove the columns of roles that the draft's settings do not use."""
         if (entry := self.task()) is not None:
             data_source.forget_unused_columns(entry, self.draft)
             self.amend()
 
     def undo(self) -> None:
-        """Take back the last step; something wrong that was only typed goes first."""
+        """Undo the last step, or first any invalid text that was only typed."""
         forms = self._page.findChildren(SchemaForm)
         for form in forms:
             form.flush()
@@ -312,7 +312,7 @@ class DraftController(QObject):
             self._go(self.history.undo())
 
     def redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo the last undone step."""
         if self.history.redo_words:
             self._go(self.history.redo())
 
@@ -326,7 +326,7 @@ class DraftController(QObject):
     # Open and save
 
     def ask_open(self) -> None:
-        """Let a person choose a spec to go on with."""
+        """Let the user choose a spec to continue with."""
         if self.catalog is None:
             return
         path, _ = QFileDialog.getOpenFileName(self._page, tr("Open spec"), self._folder, PATTERNS)
@@ -334,7 +334,7 @@ class DraftController(QObject):
             self.open(Path(path))
 
     def open(self, path: Path) -> None:
-        """Read a spec, saying what in it could not be used."""
+        """Read a spec, reporting what could not be used."""
         if self.catalog is None:
             return
         self._folder = str(path.parent)
@@ -357,7 +357,7 @@ class DraftController(QObject):
             self.message.emit("success", tr("Opened {name}.", name=path.name))
 
     def copy_run(self, path: str, runs: Iterable[RunSummary]) -> None:
-        """Go on with the spec of a run, under a name that none of `runs` has."""
+        """Continue with the spec of a run, under a name that none of `runs` has."""
         try:
             copied = copy_of(Path(path), runs)
             self.load(Draft(dict(copied)), tr("Copy {path}", path=formatting.name_of_path(path)))
@@ -365,7 +365,7 @@ class DraftController(QObject):
             self.message.emit("error", tr("{error}. Choose another run.", error=translate_message(str(error))))
 
     def ask_save(self) -> None:
-        """Let a person choose where; the file that the draft began with is offered first."""
+        """Let the user choose where to save; the draft's original file is suggested first."""
         name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in str(self.draft.get("name")))
         offered = self.draft.file or Path(self._folder or Path.home()) / f"{name.strip('-.') or 'run'}.yaml"
         path, _ = QFileDialog.getSaveFileName(self._page, tr("Save spec"), str(offered), PATTERNS)
@@ -373,7 +373,7 @@ class DraftController(QObject):
             self.save(Path(path if Path(path).suffix else f"{path}.yaml"))
 
     def save(self, path: Path) -> None:
-        """Write the draft; the copied command names the file from now on."""
+        """Save the draft; the copied command names the file from now on."""
         self._folder = str(path.parent)
         try:
             save_draft(self.draft, path)

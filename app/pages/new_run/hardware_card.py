@@ -98,7 +98,7 @@ class HardwareCard(Card):
     # What there is
 
     def set_engines(self, engines: Sequence[EngineEntry], section: dict[str, Any] | None = None) -> None:
-        """Offer these; a single one is not worth a row. `section` is the schema of what all engines share."""
+        """Offer these engines; a single one hides the row. `section` is the schema of the shared settings."""
         self._engines, self._section = {engine.name: engine for engine in engines}, section or self._section
         self.engine.clear()
         for engine in engines:
@@ -108,7 +108,7 @@ class HardwareCard(Card):
         self._show_engines()
 
     def set_devices(self, found: DeviceList) -> None:
-        """Offer what is here."""
+        """Offer the available devices."""
         self._here = found.devices
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
@@ -123,19 +123,19 @@ class HardwareCard(Card):
         self._show_devices()
 
     def show_model(self, model: ModelDescription | None) -> None:
-        """What the model is decides which engines can train it."""
+        """Show the engines for this model: it determines which ones can train it."""
         self._model = model
         self._show_engines()
 
     def show_plan(self, plan: RunPlan | None) -> None:
-        """What the automatic precision comes to, and why; None while that is not known."""
+        """Show what the automatic precision resolves to, and why; None if unknown."""
         self._plan = plan
         self._show_precision()
 
     # What is chosen
 
     def show_draft(self, draft: Draft) -> None:
-        """Show what the draft says; a device that is not here is shown all the same."""
+        """Show the draft's values; a device that is not available is shown too."""
         self._draft = draft
         self.engine.setCurrentIndex(self.engine.findData(draft.get("hardware.engine", "torch")))
         self.precision.setCurrentIndex(self.precision.findData(draft.get("hardware.precision", "auto")))
@@ -147,7 +147,7 @@ class HardwareCard(Card):
         return self._engines.get(str(self._draft.get("hardware.engine", "torch")))
 
     def _show_engines(self) -> None:
-        """List every engine, one that cannot train this model with the reason."""
+        """List every engine; one that cannot train this model shows the reason."""
         sentences: list[str] = []
         for name, engine in self._engines.items():
             reason = self._against(engine)
@@ -196,7 +196,7 @@ class HardwareCard(Card):
     # What else there is to set
 
     def _show_form(self) -> None:
-        """What all engines share and what the chosen one has beside it, folded away."""
+        """Show the shared settings and the chosen engine's own, collapsed."""
         entry = self._entry()
         name = entry.name if entry is not None else ""
         if self.form is None or self.form.property("engine") != name:
@@ -219,14 +219,14 @@ class HardwareCard(Card):
         self._more.addWidget(self.form)
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Mark the settings of these keys."""
+        """Highlight the settings with these keys."""
         if self.form is not None:
             self.form.show_matches(keys or (), alone=False)
 
     # Mistakes
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show a mistake at its field, or below the choice that it is about; says whether it belongs here."""
+        """Show an error at its field, or below the choice that it is about; returns whether it belongs here."""
         if field in ("hardware.device", "hardware.devices"):
             self.note.setText(sentence)
             self.note.show()
@@ -234,7 +234,7 @@ class HardwareCard(Card):
         return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence)
 
     def clear_marks(self) -> None:
-        """Take the mistakes away that were said from outside."""
+        """Clear the errors reported from outside."""
         if self.form is not None:
             self.form.clear_marks()
 
@@ -243,7 +243,7 @@ class HardwareCard(Card):
         return [] if self.form is None else [self.form]
 
     def mistakes(self) -> list[str]:
-        """The sentences of all marked fields."""
+        """The error messages of all marked fields."""
         return self.form.mistake_sentences() if self.form is not None else []
 
 

@@ -36,7 +36,7 @@ SLACK = 4
 
 
 class Header(PageHeader):
-    """What would be undone stands in the button's hint."""
+    """Tooltips show what would be undone and redone."""
 
     def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -61,7 +61,7 @@ class Header(PageHeader):
         return {self.save: tr("Save"), self.open: tr("Open")}
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Buttons lose their words before the line below the title does."""
+        """Hide button texts before the subtitle is shortened."""
         buttons = (self.undo, self.redo, self.open, self.save, self.demo)
         text = self.subtitle.fontMetrics().horizontalAdvance(self.subtitle.text()) + SLACK
         room = event.size().width() - self.layout().spacing() - self.buttons.spacing() * (len(buttons) - 1)  # type: ignore[union-attr]
@@ -69,7 +69,7 @@ class Header(PageHeader):
         super().resizeEvent(event)
 
     def show_steps(self) -> None:
-        """What can be undone and redone now."""
+        """Show what can be undone and redone."""
         history = self._controller.history
         steps = (
             (
@@ -92,7 +92,7 @@ class Header(PageHeader):
 
 
 class JumpBar(QWidget):
-    """Emits `jumped` with the name of a card, and what is looked for."""
+    """Emits `jumped` with a card's name, and the search text."""
 
     jumped = Signal(str)
     sought = Signal(str)
@@ -147,15 +147,15 @@ class JumpBar(QWidget):
         self.jumped.emit(name)
 
     def show_states(self, states: Mapping[str, str]) -> None:
-        """How each card stands: done, open or wrong."""
+        """Show each card's state: done, open or wrong."""
         if any(self._states[name] != state for name, state in states.items()):
             self._states.update(states)
             self.apply_theme()
 
     def show_count(self, at: int, number: int, instead: str = "") -> None:
-        """The match that is looked at, from 1, and how many there are; none are silent while nothing is typed.
+        """Show the number of the current match, from 1, and the total; nothing while the search is empty.
 
-        `instead` says why there is none, where more is known than that nothing is called so.
+        `instead` says why there is no match, if more is known than that.
         """
         text = self.search.text().strip()
         self.count.setText(tr("{at} of {number}", at=at, number=number) if number else tr("None") if text else "")
@@ -172,18 +172,18 @@ class JumpBar(QWidget):
         self.nothing.setVisible(lacking)
 
     def ask(self) -> None:
-        """Let somebody type what to look for."""
+        """Focus the search field."""
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """The page is left: whoever comes back sees all settings."""
+        """End the search when the page is left, so that all settings are visible again."""
         super().hideEvent(event)
         if not event.spontaneous():
             self.search.clear()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter goes on, Shift+Enter back, Escape ends the search."""
+        """Enter goes to the next match, Shift+Enter to the previous one, Escape ends the search."""
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
             return False
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -196,7 +196,7 @@ class JumpBar(QWidget):
         return False
 
     def apply_theme(self) -> None:
-        """The states' icons in the present colours."""
+        """Redraw the state icons in the current colours."""
         for name, button in self.buttons.items():
             state = self._states[name]
             icon, token = _ICONS[state]
@@ -206,7 +206,7 @@ class JumpBar(QWidget):
 
 
 class UndoKeys(QObject):
-    """Undo and redo pass a field of `page` by that has nothing of its own to undo, so that the page's shortcut gets them."""
+    """Passes undo and redo from a field of `page` that has nothing of its own to undo on to the page's shortcuts."""
 
     def __init__(self, page: QWidget) -> None:
         super().__init__(page)
@@ -224,7 +224,7 @@ class UndoKeys(QObject):
             self._watched.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The key is left to the page unless the field has letters of its own."""
+        """Leave the key to the page unless the field has uncommitted text."""
         if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
             return False
         undoes, redoes = (event.matches(key) for key in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
@@ -236,7 +236,7 @@ class UndoKeys(QObject):
         return True
 
     def _follows_draft(self, widget: QWidget) -> bool:
-        """Whether every letter goes into the draft: such a field has nothing of its own to undo."""
+        """Whether every keystroke updates the draft: such a field has nothing of its own to undo."""
         parent: QWidget | None = widget
         while parent is not None and parent is not self._page:
             if isinstance(parent, SchemaForm) or parent.property("follows_draft"):
@@ -246,7 +246,7 @@ class UndoKeys(QObject):
 
 
 def _has_own(widget: QWidget, *, undoes: bool) -> bool:
-    """Whether a line has letters that are not taken over yet and could be undone or redone."""
+    """Whether a line has uncommitted text that could be undone or redone."""
     line = widget.lineEdit() if isinstance(widget, QComboBox) else widget
     if not isinstance(line, QLineEdit):
         return False

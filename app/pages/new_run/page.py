@@ -38,7 +38,7 @@ from backend.contract.versions import same_major
 
 
 class Page(QWidget):
-    """A card's change goes to `controller`; what has changed goes back to the cards, and to `checks`, which ask about it."""
+    """A card's change goes to `controller`; the result goes to the cards, and to `checks`, which query the backend."""
 
     message = Signal(str, str)
     run_started = Signal(str)
@@ -63,7 +63,7 @@ class Page(QWidget):
 
     @property
     def catalog(self) -> Catalog | None:
-        """What there is to choose from, once the backend has said."""
+        """The choices, once the backend has sent them."""
         return self.controller.catalog
 
     # Widgets
@@ -167,11 +167,11 @@ class Page(QWidget):
         ]
 
     def unfinished(self) -> str:
-        """What closing the window would end, as a sentence; empty where nothing."""
+        """What closing the window would stop, as a sentence; empty if nothing."""
         return self.model_controller.unfinished()
 
     def unkept(self) -> str:
-        """What is gone when the window is opened again, as a sentence; empty where nothing was changed, or all is a run."""
+        """What closing the window would lose, as a sentence; empty if nothing changed or it was started as a run."""
         if not self.controller.history.undo_words or self.starter.is_all_started:
             return ""
         return tr("Your settings on New run are not saved. To keep them, save a spec first (Ctrl+S).")
@@ -204,7 +204,7 @@ class Page(QWidget):
     # A change of the draft, from the card to the cards and the checks
 
     def change(self, key: str, value: Any) -> None:
-        """Take over what a person changed, and ask again about what depends on it."""
+        """Apply the user's change, and check again what depends on it."""
         self.controller.change(key, value)
 
     def _on_setting_changed(self, key: str) -> None:
@@ -222,7 +222,7 @@ class Page(QWidget):
         self.checks.settings_changed(before)
 
     def _show_all(self) -> None:
-        """The draft is another as a whole."""
+        """Show a draft that has changed completely."""
         task = self.controller.task()
         if task is not None and self.catalog is not None:
             self.controller.forget_unused_columns()
@@ -240,7 +240,7 @@ class Page(QWidget):
             self.changes.follow()
 
     def show_changes(self) -> None:
-        """List all settings that are not their defaults."""
+        """List all settings with non-default values."""
         if self.changes is None:
             self.changes = ChangesDialog(self.controller, self)
             self.changes.shown_asked.connect(self.search.show)
@@ -263,11 +263,11 @@ class Page(QWidget):
         self.controller.copy_run(path, self._context.library.runs)
 
     def apply_settings(self, settings: Mapping[str, Any]) -> None:
-        """Take over what another page found to be right: spec keys and values."""
+        """Apply settings found on another page: spec keys and values."""
         self.controller.apply(settings, tr("Settings from another page"))
 
     def offered(self) -> tuple[dict[str, Any], str]:
-        """The draft as a spec, and what it still lacks before its data can be tokenised, as a sentence."""
+        """The draft as a spec, and what is missing before its data can be tokenised, as a sentence."""
         return self.draft.values(), self.checks.missing()
 
     def fill_demo(self) -> None:
@@ -284,21 +284,21 @@ class Page(QWidget):
         self.message.emit("error", mistake.message)
 
     def open_spec(self) -> None:
-        """Let a person choose a spec to go on with."""
+        """Let the user choose a spec to continue with."""
         self.controller.ask_open()
 
     def save_spec(self) -> None:
-        """Let a person choose where to keep the draft."""
+        """Let the user choose where to save the draft."""
         self.flush()
         self.controller.ask_save()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A spec may be dropped anywhere on the page; data and models have their cards."""
+        """Accept a spec dropped anywhere on the page; data and models have their cards."""
         if self._dropped_spec(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Go on with the spec."""
+        """Open the dropped spec."""
         path = self._dropped_spec(event)
         if path and self.catalog is not None:
             event.acceptProposedAction()
@@ -308,7 +308,7 @@ class Page(QWidget):
         return next((path for path in dropped_paths(event, specs=True) if is_spec(path)), "")
 
     def flush(self) -> None:
-        """Take over what was typed this moment."""
+        """Commit text that is being typed."""
         for form in self.findChildren(SchemaForm):
             form.flush()
 
@@ -320,7 +320,7 @@ class Page(QWidget):
         self.report.ask(self.checks.report_arguments(), str(self.draft.get("name", "")))
 
     def reason(self) -> str:
-        """Why the run cannot be started now; empty where it can."""
+        """Why the run cannot be started now; empty if it can."""
         return self.checks.blocker()
 
     def _show_blocker(self) -> None:
@@ -330,13 +330,13 @@ class Page(QWidget):
             self.cards.cost.show_reason(self.reason(), is_problem=self.checks.blocker_is_mistake())
 
     def start(self, *, queue: bool = False) -> None:
-        """Start the run, or queue it; the command line's one sentence is shown where it is refused."""
+        """Start or queue the run; if it is refused, show the command line's message."""
         self.flush()
         if not self.reason():
             self.starter.start(queue=queue)
 
     def measure(self) -> None:
-        """Find out how long the run will take."""
+        """Measure how long the run will take."""
         self.flush()
         if not self.reason() and self.checks.plan is not None:
             self.checks.measure()

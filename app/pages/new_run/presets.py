@@ -51,7 +51,7 @@ class PresetController(QObject):
         card.save_asked.connect(self.ask_save)
 
     def offer(self) -> None:
-        """Offer what the catalog has and what a person has kept."""
+        """Offer the catalog's presets and the user's own."""
         catalog = self._controller.catalog
         self.own, problems = presets.read_presets()
         self._card.set_presets(catalog.presets if catalog else [], self.own)
@@ -59,7 +59,7 @@ class PresetController(QObject):
             self.message.emit("warning", sentence)
 
     def show(self) -> None:
-        """Show which preset lies over the draft, and what it has changed."""
+        """Show which preset is applied, and what it has changed."""
         overlay = self._controller.overlay
         changes: list[Difference] = []
         if overlay.preset is not None and overlay.laid is not None:
@@ -70,7 +70,7 @@ class PresetController(QObject):
     # Looking through
 
     def look(self) -> None:
-        """All presets with what each would change."""
+        """Show all presets with what each would change."""
         if self.dialog is None:
             self.dialog = PresetsDialog(self._controller.differences_with, self._page)
             self.dialog.used.connect(self._on_used)
@@ -89,7 +89,7 @@ class PresetController(QObject):
         self._controller.apply_preset(preset)
 
     def delete(self, preset: Preset) -> None:
-        """Take an own preset away; what it has set stays."""
+        """Delete a user's preset; the values that it set are kept."""
         try:
             presets.delete_preset(preset)
         except OSError as error:
@@ -111,7 +111,7 @@ class PresetController(QObject):
     # Saving
 
     def ask_save(self) -> None:
-        """Let a person keep the present settings under a name."""
+        """Let the user save the current settings under a name."""
         catalog = self._controller.catalog
         if catalog is None:
             return
@@ -122,7 +122,7 @@ class PresetController(QObject):
         self.saving.open()
 
     def save(self, title: str, description: str, sections: list[str]) -> None:
-        """Keep these sections of the draft."""
+        """Save these sections of the draft."""
         try:
             kept = presets.fragment(self._controller.draft, sections, self._controller.settings())
             saved = presets.save_preset(title, description, kept)
@@ -198,7 +198,7 @@ class SavePresetDialog(QDialog):
     def offer(
         self, draft: Draft, settings: Mapping[str, Setting], shipped: Sequence[Preset], own: Sequence[Preset]
     ) -> None:
-        """Begin with what of a draft is usually kept."""
+        """Start with the sections that are usually saved."""
         self._draft, self._settings, self._shipped, self._own = draft.copy(), dict(settings), shipped, own
         self.name.clear()
         self.description.clear()
@@ -211,7 +211,7 @@ class SavePresetDialog(QDialog):
         self.name.setFocus()
 
     def sections(self) -> list[str]:
-        """What is ticked."""
+        """The checked sections."""
         return [section for section, box in self.boxes.items() if box.isChecked()]
 
     def _show(self) -> None:
@@ -236,7 +236,7 @@ class SavePresetDialog(QDialog):
 
 
 class PresetsDialog(QDialog):
-    """`compare` says what a preset would change in the present draft."""
+    """`compare` returns what a preset would change in the current draft."""
 
     used = Signal(object)
     deleted = Signal(object)
@@ -294,7 +294,7 @@ class PresetsDialog(QDialog):
     def offer(
         self, own: Sequence[Preset], shipped: Sequence[Preset], titles: Mapping[str, str], chosen: Preset | None
     ) -> None:
-        """List them under their tasks, a person's own first."""
+        """List them by task, the user's own first."""
         self._own = own
         self.list.clear()
         groups: dict[str, list[Preset]] = {OWN: list(own)} if own else {}
@@ -320,7 +320,7 @@ class PresetsDialog(QDialog):
         self.list.addItem(item)
 
     def preset(self) -> Preset | None:
-        """What is looked at."""
+        """The selected preset."""
         item = self.list.currentItem()
         return item.data(PRESET) if item is not None else None
 

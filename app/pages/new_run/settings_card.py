@@ -1,4 +1,4 @@
-"""The settings card: the few settings that matter first, all others in collapsible groups made from JSON Schemas."""
+"""The settings card: the most important settings first, all others in collapsible groups made from JSON Schemas."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -109,7 +109,7 @@ class SettingsCard(Card):
     # What can be set
 
     def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
-        """Another task: its settings, its metrics; the same one stays as it is, folds and all."""
+        """Show another task's settings and metrics; for the same task everything stays, including open groups."""
         if self._task == (task.name, id(catalog)):
             return
         is_new = self._task[1] != id(catalog)
@@ -118,7 +118,7 @@ class SettingsCard(Card):
         self._schemas["task"] = json_schema.resolve(task.settings)
         self._optimizers = {one.name: one for one in catalog.optimizers}
         self._adapters = {one.name: one for one in catalog.adapters}
-        # What decides which columns are asked for cannot stand behind a button.
+        # Settings that decide which columns are needed must not be hidden.
         decides = dict.fromkeys(name for part in task.columns for name in part.when)
         self._matters = {**MATTERS, "task": [*decides, *(name for name in MATTERS["task"] if name not in decides)]}
         # All tasks have the other sections in common: they stay as they are, folds and all.
@@ -174,13 +174,13 @@ class SettingsCard(Card):
             self.adapter.setItemData(self.adapter.count() - 1, entry.description, 3)
 
     def set_unfolded(self, unfolded: bool) -> None:
-        """Open all groups or fold them away; their forms are made when first asked for."""
+        """Open or close all groups; their forms are created on first use."""
         for group in self.groups.values():
             group.set_open(unfolded)
 
     @property
     def others(self) -> dict[str, SchemaForm]:
-        """The forms of the groups that were opened once."""
+        """The forms of groups that have been opened."""
         return {name: group.form for name, group in self.groups.items() if group.form is not None}
 
     def _on_changed(self, key: str, value: Any) -> None:
@@ -212,7 +212,7 @@ class SettingsCard(Card):
         self.adapter_form.show_choice(name, chosen.settings if chosen else None, adapter)
 
     def show_draft(self, draft: Draft) -> None:
-        """Show what the draft says."""
+        """Show the draft's values."""
         self._draft = draft
         for name, form in self.forms.items():
             form.show_values(draft.get(name) or {})
@@ -225,7 +225,7 @@ class SettingsCard(Card):
         self._show_choices()
 
     def show_changes(self, changes: Collection[Difference]) -> None:
-        """How many settings are not their defaults, here and in each group."""
+        """Show how many settings have non-default values, here and in each group."""
         self.changes.setText(tr("{number} changed", number=len(changes)))
         self.changes.setVisible(bool(changes))
         keys = [change.setting.key for change in changes]
@@ -233,7 +233,7 @@ class SettingsCard(Card):
             group.show_changed(keys)
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Show the settings of these keys alone, wherever they were folded away; None shows all again."""
+        """Show only the settings with these keys, even in closed groups; None shows all again."""
         for form in self.forms.values():
             form.show_matches(keys or (), alone=keys is not None)
         for group in self.groups.values():
@@ -244,7 +244,7 @@ class SettingsCard(Card):
         self._choices.setVisible(keys is None or any(key in keys for key in self.captions))
 
     def open(self, key: str) -> None:
-        """Unfold the group in which a setting stands."""
+        """Open the group that contains a setting."""
         for group in self.groups.values():
             if group.has(key):
                 group.set_open(True)
@@ -252,7 +252,7 @@ class SettingsCard(Card):
     # Mistakes
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show a mistake at its field; says whether there is such a field."""
+        """Show an error at its field; returns whether there is such a field."""
         section = field.split(".")[0]
         if section == "adapter":
             return any(form.mark(field, sentence) for form in self.adapter_form.forms())
@@ -269,16 +269,16 @@ class SettingsCard(Card):
         return any(form.mark(field, sentence) for form in forms)
 
     def clear_marks(self) -> None:
-        """Take the mistakes away that were said from outside."""
+        """Clear the errors reported from outside."""
         for form in self.forms_shown():
             form.clear_marks()
 
     def mistakes(self) -> list[str]:
-        """The sentences of all marked fields."""
+        """The error messages of all marked fields."""
         return [sentence for form in self.forms_shown() for sentence in form.mistake_sentences()]
 
     def forms_shown(self) -> list[SchemaForm]:
-        """All forms that were made, from the top down."""
+        """All existing forms, top to bottom."""
         options = [*self.adapter_form.forms(), *self.optimizer_form.forms()]
         return [*self.forms.values(), *self.others.values(), *options]
 
@@ -290,7 +290,7 @@ def _remove(layout: QVBoxLayout, widget: QWidget) -> None:
 
 
 class OptionsForm(QWidget):
-    """`prefix` is where in the spec the settings stand, for example `adapter`."""
+    """`prefix` is the location of the settings in the spec, for example `adapter`."""
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
@@ -307,7 +307,7 @@ class OptionsForm(QWidget):
         self.hide()
 
     def show_choice(self, name: str, settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> None:
-        """The settings of what is chosen, with the values that a draft has for them."""
+        """Show the settings of the choice, with the draft's values."""
         wanted = name if settings else ""
         if wanted != self._chosen:
             self._chosen = wanted
@@ -333,7 +333,7 @@ class OptionsForm(QWidget):
         self._column.addWidget(self.form)
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Show the settings of these keys alone, and nothing where there is none; None shows all again."""
+        """Show only the settings with these keys, nothing if there are none; None shows all again."""
         if self.form is None:
             return
         self.form.show_matches(keys or (), alone=keys is not None)
@@ -345,7 +345,7 @@ class OptionsForm(QWidget):
 
 
 class SettingsGroup(QWidget):
-    """The form is made when it is first opened; `extra` stands below it."""
+    """The form is created when first opened; `extra` is below it."""
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
@@ -396,7 +396,7 @@ class SettingsGroup(QWidget):
             self._column.addWidget(self._extra)
 
     def has(self, key: str) -> bool:
-        """Whether a setting stands here, or in what stands below."""
+        """Whether a setting is here, or in the part below."""
         return key in self.keys or (self._extra is not None and key.startswith(f"{self._extra.prefix}."))
 
     def is_open(self) -> bool:
@@ -404,7 +404,7 @@ class SettingsGroup(QWidget):
         return self.fold.isChecked()
 
     def set_open(self, wanted: bool) -> None:
-        """Show the fields or fold them away."""
+        """Show or hide the fields."""
         self.fold.setChecked(wanted)
         if wanted and self.form is None:
             self._build()
@@ -422,26 +422,26 @@ class SettingsGroup(QWidget):
         self._column.insertWidget(2, self.form)
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """Show these values, now or when it is opened."""
+        """Show these values, now or when opened."""
         self._values = values
         if self.form is not None:
             self.form.show_values(values)
 
     def set_usual(self, values: Mapping[str, Any]) -> None:
-        """Defaults that come before those of the schema."""
+        """Defaults that override those of the schema."""
         self._usual = values
         if self.form is not None:
             self.form.set_usual(values)
 
     def show_changed(self, keys: Collection[str]) -> None:
-        """These are not their defaults; those of other groups mean nothing here."""
+        """Mark these as changed; those of other groups are ignored."""
         self._changed_keys = [key for key in keys if key in self.keys]
         number = len(self._changed_keys)
         self.count.setText(tr("{number} changed", number=number) if number else "")
         self.reset.setVisible(bool(number))
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Open with the fields of these keys alone; None shows the whole group again."""
+        """Open with only the fields of these keys; None shows the whole group again."""
         if keys is None:
             self.show()
             if self.form is not None:
@@ -455,6 +455,6 @@ class SettingsGroup(QWidget):
         self.setVisible(bool(own))
 
     def apply_theme(self) -> None:
-        """The fold's arrow in the present colour."""
+        """Redraw the arrow in the current colour."""
         name = "chevron-down" if self.is_open() else "chevron-right"
         self.fold.setIcon(theme.icon(name, "muted", 14))

@@ -1,4 +1,4 @@
-"""Searches for a setting on all cards: matches are revealed and marked, and Enter goes from one to the next."""
+"""Searches for a setting on all cards: matches are revealed and highlighted, and Enter goes to the next."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ PATIENCE_MS = 120
 
 
 class SettingsSearch(QObject):
-    """`bar` is where it is typed, `settings` all that there are for the present draft."""
+    """`bar` is the search bar, `settings` are all settings of the current draft."""
 
     def __init__(self, bar: JumpBar, cards: Cards, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class SettingsSearch(QObject):
             self.seek()
 
     def seek(self) -> None:
-        """Look for what is typed, at once."""
+        """Search for the typed text, at once."""
         self._soon.stop()
         self._mark_all("")
         keys = find_settings(self._settings(), self._bar.search.text())
@@ -55,12 +55,12 @@ class SettingsSearch(QObject):
         self._show()
 
     def _place_of(self, keys: list[str]) -> int:
-        """Where among the places the best match stands: the first key that has one."""
+        """The position of the best match: that of the first key with one."""
         places = {key: number for number, (key, _) in enumerate(self.places)}
         return next((places[key] for key in keys if key in places), 0)
 
     def step(self, by: int) -> None:
-        """To the next match, or the one before."""
+        """Go to the next or previous match."""
         if self._soon.isActive():
             self.seek()
         elif self.places:
@@ -69,11 +69,11 @@ class SettingsSearch(QObject):
             self._show()
 
     def present(self) -> str:
-        """The key of the match that is looked at; empty where there is none."""
+        """The key of the current match; empty if there is none."""
         return self.places[self._at][0] if self.places else ""
 
     def show(self, key: str) -> None:
-        """Bring one setting into view, wherever it is folded away, and let it be changed."""
+        """Bring one setting into view for editing, even in a closed group."""
         self._cards.open(key)
         row = self._row(key)
         title = self._title(key)
@@ -111,7 +111,7 @@ class SettingsSearch(QObject):
         for _, title in self.places:
             _mark(title, mark)
 
-    # Where a setting stands
+    # Where a setting is
 
     def _row(self, key: str) -> FieldRow | None:
         rows = (form.row_of(key) for form in self._cards.findChildren(SchemaForm))

@@ -35,7 +35,7 @@ class StartController(QObject):
         context.library_watcher.changed.connect(self.look_at_others)
 
     def look_at_others(self) -> None:
-        """Say which runs are going on or waiting."""
+        """Show which runs are running or queued."""
         alive = [run.title for run in self._context.library.runs if run.alive]
         words = (
             tr("Starts automatically after “{title}” finishes (burnish train … --queue)", title=alive[0])
@@ -50,11 +50,11 @@ class StartController(QObject):
 
     @property
     def is_all_started(self) -> bool:
-        """Whether the draft is what was last started as a run."""
+        """Whether the draft equals the last run that was started."""
         return self._last is not None and self._draft.values() == self._last
 
     def start(self, *, queue: bool = False) -> None:
-        """Hand the spec over, with what this user has agreed to; in the queue it begins when the others are over."""
+        """Submit the spec with this user's consents; in the queue it starts when the others are over."""
         if self.busy:
             return
         self._set_busy(True)

@@ -84,7 +84,7 @@ class TaskCard(Card):
         self._offer_presets(str(self.tasks.currentData() or ""))
 
     def _offer_presets(self, task: str) -> None:
-        """A heading per task, the chosen one's first, and a person's own above them."""
+        """A heading per task, the chosen one's first, with the user's own above them."""
         self._offered_for = task
         self.presets.clear()
         self.presets.addItem(tr("None"), None)
@@ -110,7 +110,7 @@ class TaskCard(Card):
         item.setFont(theme.font(11, QFont.Weight.DemiBold))
 
     def show_draft(self, draft: Draft) -> None:
-        """Show what the draft says."""
+        """Show the draft's values."""
         chosen = draft.get("task.type")
         if chosen != self._offered_for:
             self._offer_presets(str(chosen or ""))
@@ -119,7 +119,7 @@ class TaskCard(Card):
         self.show_name(str(draft.get("name", "")))
 
     def show_name(self, name: str) -> None:
-        """Show another name."""
+        """Show the changed name."""
         if self.name.text() != name:
             self.name.setText(name)
 
@@ -129,7 +129,7 @@ class TaskCard(Card):
             self.preset_chosen.emit(chosen)
 
     def show_preset(self, preset: Preset | None, changes: Sequence[str] = ()) -> None:
-        """Show a preset as chosen, with the changes that it has made as `Epochs: 3 → 10`."""
+        """Show a preset as chosen, with its changes as `Epochs: 3 → 10`."""
         self._chosen = preset
         self._select_preset()
         self.preset_changes.setText(_change_words(changes))

@@ -27,7 +27,7 @@ from backend.contract.run.folder import RunFolder
 
 
 class PredictionsBrowser(QWidget):
-    """Shows one file; emits what it wants to say. A data file that is dropped on it is predicted by the run."""
+    """Shows one file; messages are emitted as signals. A data file dropped on it is predicted by the run."""
 
     message = Signal(str, str)
     wrote = Signal(str, str)
@@ -105,7 +105,7 @@ class PredictionsBrowser(QWidget):
         below.setContext(Qt.ShortcutContext.WidgetShortcut)
 
     def on_shown(self) -> None:
-        """The newest run with predictions, if none was chosen; what was written since is read."""
+        """Show the newest run with predictions, if none was chosen; read new results."""
         self._list_runs()
         if self.run is None and self.filters.run_choice.count():
             self.show_run(self.filters.run_choice.itemData(0))
@@ -123,7 +123,7 @@ class PredictionsBrowser(QWidget):
     # What is shown
 
     def show_run(self, path: str, name: str = "") -> None:
-        """Show the predictions of a run folder: those of a name, else validation first."""
+        """Show a run folder's predictions: those with this name, else validation first."""
         if not path:
             return
         self.run = Path(path)
@@ -287,7 +287,7 @@ class PredictionsBrowser(QWidget):
     # Another file
 
     def predict_file(self, path: str) -> None:
-        """Let the run predict a file, and show it when that is done."""
+        """Let the run predict a file, and show the result."""
         if self.run is None:
             self.message.emit("info", tr("Choose a run to predict this file with."))
             return
@@ -298,18 +298,18 @@ class PredictionsBrowser(QWidget):
             self.show_run(run, name)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A file can be dropped here."""
+        """Accept a file."""
         path = dropped_file(event)
         if self.run is not None and path is not None:
             event.acceptProposedAction()
             self.hint.show_target(self.rect(), tr("Predict {name} with {name_2}", name=path.name, name_2=self.run.name))
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """The file goes elsewhere."""
+        """The drag has left."""
         self.hint.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Predict it."""
+        """Predict the dropped file."""
         self.hint.hide()
         path = dropped_file(event)
         if path is not None:
@@ -336,14 +336,14 @@ class PredictionsBrowser(QWidget):
         return ExportOffer(*counts, left_out, words)
 
     def export(self, path: str, choice: ExportChoice) -> None:
-        """Write the rows that are shown now, in their order, or all, to a file."""
+        """Write the rows shown, in their order, or all rows to a file."""
         assert self.rows is not None
         columns = [name for name in self.table.columns if name in self.rows.columns]
         self.exporting.export(self.rows, path, choice, self.view.indices, columns)
 
 
 def dropped_file(event: QDropEvent) -> Path | None:
-    """The one file that is dragged, if it is one."""
+    """The dragged file, if it is exactly one."""
     urls = event.mimeData().urls()
     path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
     return path if path is not None and path.exists() else None

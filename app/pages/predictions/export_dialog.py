@@ -1,4 +1,4 @@
-"""Exports predictions: which rows and columns, which format, safe for which program."""
+"""Exports predictions: which rows and columns, in which format, and whether to protect spreadsheets."""
 
 import time
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ DEFUSE_HINT = tr(
 
 @dataclass(frozen=True)
 class ExportOffer:
-    """What could be written now."""
+    """What could be exported now."""
 
     shown_rows: int
     shown_columns: int
@@ -47,7 +47,7 @@ class ExportOffer:
 
 @dataclass(frozen=True)
 class ExportChoice:
-    """What a person has chosen; `suffix` is `csv` or `parquet`. The whole file is all rows with all columns."""
+    """The user's choice; `suffix` is `csv` or `parquet`. The whole file means all rows with all columns."""
 
     shown_rows: bool
     shown_columns: bool
@@ -58,7 +58,7 @@ class ExportChoice:
 
 
 class ExportDialog(QDialog):
-    """Emits `chosen`; where to is asked afterwards. The spreadsheet options are remembered."""
+    """Emits `chosen`; the path is asked for afterwards. The spreadsheet options are remembered."""
 
     chosen = Signal(ExportChoice)
 
@@ -140,7 +140,7 @@ class ExportDialog(QDialog):
             box.setEnabled(is_csv)
 
     def choice(self) -> ExportChoice:
-        """What is chosen now."""
+        """The current choice."""
         is_csv = self.csv.isChecked()
         return ExportChoice(
             shown_rows=not self.whole.isChecked(),
@@ -191,7 +191,7 @@ class PredictionsExport(QObject):
         indices: Sequence[int] | None,
         columns: Sequence[str],
     ) -> None:
-        """Write what is chosen; `indices` and `columns` are those that are shown."""
+        """Write the choice; `indices` and `columns` are those shown."""
         wanted = columns if choice.shown_columns else rows.columns if choice.shown_rows else None
         question: dict[str, Any] = {
             "parquet": str(rows.path),

@@ -28,7 +28,7 @@ PATTERNS = tr(
 
 
 class FilePrediction(QWidget):
-    """Hidden while nothing is being predicted and nothing is asked."""
+    """Hidden unless a prediction is running or columns must be chosen."""
 
     message = Signal(str, str)
     predicted = Signal(str, str)
@@ -93,7 +93,7 @@ class FilePrediction(QWidget):
         columns: dict[str, str] | None = None,
         settings: dict[str, Any] | None = None,
     ) -> None:
-        """Let a run predict a file; `columns` says which column plays which part where its names are other ones.
+        """Let a run predict a file; `columns` maps roles to columns if their names differ.
 
         `settings`, dotted keys of a spec, say how the file is read.
         """
@@ -123,7 +123,7 @@ class FilePrediction(QWidget):
         }
 
     def stop(self) -> None:
-        """End it; nothing is written."""
+        """Stop it; nothing is written."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._hide()

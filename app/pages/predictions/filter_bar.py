@@ -30,7 +30,7 @@ NO_SPLIT = {
 
 
 class FilterBar(QWidget):
-    """Says what a person wants to see; it reads nothing."""
+    """Emits what the user wants to see; it reads nothing."""
 
     run_chosen = Signal(str)
     split_chosen = Signal()
@@ -105,52 +105,52 @@ class FilterBar(QWidget):
 
     @property
     def split(self) -> str:
-        """Whose predictions are wanted: `validation`, `test`, or the name of another file."""
+        """Which predictions to show: `validation`, `test`, or the name of another file."""
         return self._split
 
     @property
     def order(self) -> RowOrder:
-        """How the rows are wanted."""
+        """The sort order."""
         return self.order_choice.currentData() or FILE_ORDER
 
     @property
     def row_filter(self) -> RowFilter:
-        """Which rows are wanted."""
+        """The current filter."""
         right = RIGHTNESS[self.right_group.checkedId()][1]
         return self.search.put_into(replace(self._more, right=right))
 
     def show_count(self, words: str) -> None:
-        """How many rows are left."""
+        """Show how many rows match."""
         self.chips.show_count(words)
 
     def want_right(self, right: bool | None) -> None:
-        """Only right rows, only wrong ones, or all."""
+        """Show only correct rows, only wrong ones, or all."""
         place = next(place for place, (_, value) in enumerate(RIGHTNESS) if value is right)
         self.right_group.button(place).setChecked(True)
         self._on_changed()
 
     def want_pair(self, pair: tuple[str, str] | None) -> None:
-        """Only the rows of a label pair, or of all."""
+        """Show only the rows of a label pair, or all."""
         self._more = replace(self._more, pair=pair)
         self._on_changed()
 
     def want_confidence(self, bounds: tuple[float, float] | None) -> None:
-        """Only rows as sure as this, or all."""
+        """Show only rows with this confidence, or all."""
         self._more = replace(self._more, confidence=bounds)
         self._on_changed()
 
     def want_value(self, value: ValueFilter) -> None:
-        """Only rows whose column compares so with a value."""
+        """Show only rows whose column compares with a value."""
         self._more = self._more.with_value(value)
         self._on_changed()
 
     def clear(self) -> None:
-        """All rows are wanted."""
+        """Show all rows."""
         self.forget()
         self._on_changed()
 
     def forget(self) -> None:
-        """Take every condition back; emits nothing."""
+        """Clear every condition; emits nothing."""
         self._more = RowFilter()
         self.right_group.button(0).setChecked(True)
         self.search.clear()
@@ -172,7 +172,7 @@ class FilterBar(QWidget):
     # What can be chosen
 
     def list_runs(self, runs: Sequence[RunSummary], chosen: Path | None) -> None:
-        """Offer the runs that have predictions, and the chosen one whether it has any or not."""
+        """Offer the runs that have predictions, and the chosen one in any case."""
         known = [(f"{run.title} · {run.name}", str(run.path)) for run in runs if run.has_predictions]
         if chosen is not None and str(chosen) not in [path for _, path in known]:
             known.insert(0, (chosen.name, str(chosen)))
@@ -185,7 +185,7 @@ class FilterBar(QWidget):
             box.setCurrentIndex(box.findData(str(chosen)))
 
     def offer_splits(self, names: Sequence[str], chosen: str = "") -> None:
-        """Let choose among these, of which some are other files, and choose one or the first."""
+        """Offer these splits, some of which are other files, and choose one or the first."""
         for place, (_, split) in enumerate(SPLITS):
             button = self.split_group.button(place)
             button.setEnabled(split in names)
@@ -194,7 +194,7 @@ class FilterBar(QWidget):
         self.choose(chosen if chosen in names else next(iter(names), SPLITS[0][1]))
 
     def offer_others(self, names: Sequence[str]) -> None:
-        """Let choose among the predictions of other files."""
+        """Offer the predictions of other files."""
         self.other_choice.clear()
         self.other_choice.addItem(tr("Other files"), "")
         for name in names:
@@ -202,7 +202,7 @@ class FilterBar(QWidget):
         self.other_choice.setVisible(bool(names))
 
     def choose(self, name: str) -> None:
-        """Choose whose predictions are wanted; emits nothing."""
+        """Choose which predictions to show; emits nothing."""
         self._split = name
         place = next((place for place, (_, split) in enumerate(SPLITS) if split == name), None)
         self.split_group.setExclusive(False)  # of another file neither is chosen
@@ -221,7 +221,7 @@ class FilterBar(QWidget):
             self.split_chosen.emit()
 
     def offer_rows(self, any_rows: bool, has_actual: bool) -> None:
-        """Filters are of use only where there are rows, and right and wrong only where the answer is known."""
+        """Enable filters only if there are rows, and correct/wrong only if the answers are known."""
         self._rows.setVisible(any_rows)
         self.search.setEnabled(any_rows)
         for place, button in enumerate(self.right_group.buttons()):
@@ -233,7 +233,7 @@ class FilterBar(QWidget):
             self.right_group.button(0).setChecked(True)
 
     def offer_orders(self, orders: Sequence[RowOrder]) -> None:
-        """Let choose among these and the file's own order, which is chosen."""
+        """Offer these orders and the file's own, which is selected."""
         self.order_choice.clear()
         for order in (FILE_ORDER, *orders):
             self.order_choice.addItem(order.title, order)
@@ -247,12 +247,12 @@ class FilterBar(QWidget):
                 self.order_choice.setCurrentIndex(place)
 
     def show_file_order(self) -> None:
-        """The rows were sorted in another way than this choice offers."""
+        """Show that the rows are sorted in a way that this choice does not offer."""
         self.order_choice.setCurrentIndex(0)
 
 
 class SearchField(QWidget):
-    """A text, and behind the button the column that must hold it and how it must stand there."""
+    """A text field and, behind a button, the column to search and how to match."""
 
     changed = Signal()
 
@@ -283,7 +283,7 @@ class SearchField(QWidget):
         return action
 
     def offer_columns(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Columns that can be searched, by name and title; any is chosen."""
+        """Set the columns to search, by name and title; initially any."""
         self.menu.clear()
         for action in self._places.actions():
             self._places.removeAction(action)
@@ -301,21 +301,21 @@ class SearchField(QWidget):
 
     @property
     def column(self) -> str:
-        """Where the text is looked for; empty: in any column."""
+        """The column to search; empty: any column."""
         chosen = self._places.checkedAction()
         return str(chosen.data()) if chosen else ""
 
     def choose_column(self, name: str) -> None:
-        """Look in this column alone, as if a person had chosen it."""
+        """Search only this column, as if the user had chosen it."""
         next(action for action in self._places.actions() if action.data() == name).trigger()
 
     def put_into(self, wanted: RowFilter) -> RowFilter:
-        """The filter with what is typed here."""
+        """The filter with the text typed here."""
         exact = {name: action.isChecked() for name, action in self.exactness.items()}
         return replace(wanted, text=self.line.text().strip(), text_column=self.column, **exact)
 
     def clear(self) -> None:
-        """Nothing is looked for; told at once."""
+        """Clear the search; emitted at once."""
         self.line.clear()
         self._calm.stop()
 

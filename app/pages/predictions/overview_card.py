@@ -41,7 +41,7 @@ TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
 
 
 class OverviewCard(Card):
-    """Counts above what suits the task: a matrix, scores, a diagram, dots."""
+    """Counts above a view that suits the task: a matrix, scores, a diagram, a scatter plot."""
 
     pair_chosen = Signal(str, str)
     """Actual and predicted label, of which one may be empty; both where all rows are wanted again."""
@@ -145,7 +145,7 @@ class OverviewCard(Card):
         return page
 
     def clear(self) -> None:
-        """Nothing is known yet, or there is nothing to compare with."""
+        """Show that nothing is known yet, or there is nothing to compare with."""
         self._tiles.hide()
         self._chips.hide()
         self.stack.hide()
@@ -153,7 +153,7 @@ class OverviewCard(Card):
         self._say("")
 
     def show_waiting(self, words: str) -> None:
-        """What is waited for before the rows are counted; nothing where nothing came of it."""
+        """Show what has to finish before the rows are counted; empty if it failed."""
         self._say(words)
 
     def _say(self, words: str) -> None:
@@ -161,7 +161,7 @@ class OverviewCard(Card):
         self.note.setVisible(bool(words))
 
     def show_counts(self, right: int, wrong: int, has_confidence: bool = False) -> None:
-        """How many rows are right and wrong."""
+        """Show how many rows are correct and wrong."""
         self._say("")
         self.right.setText(group_digits(right))
         self.wrong.setText(group_digits(wrong))
@@ -169,7 +169,7 @@ class OverviewCard(Card):
         self.mistakes.setVisible(has_confidence and wrong > 0)
 
     def show_statistics(self, found: PredictionStatistics, *, confuses: bool) -> None:
-        """Counts, scores of each label, and how honest the confidence is; the matrix only of labels that are confused."""
+        """Show counts, scores per label, and calibration; the matrix contains only labels that are confused."""
         self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
         self._show_confusion(found.confusion)
         self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
@@ -190,7 +190,7 @@ class OverviewCard(Card):
         self._matrix_words = words
 
     def show_chosen_pair(self, actual: str, predicted: str) -> None:
-        """Mark what the rows are narrowed to; emits nothing."""
+        """Mark the current filter; emits nothing."""
         self._pair = (actual, predicted)
         self.matrix.show_chosen(actual, predicted)
 
@@ -199,7 +199,7 @@ class OverviewCard(Card):
         self.pair_chosen.emit(*(("", "") if pair == self._pair else pair))
 
     def show_entities(self, found: EntityScores) -> None:
-        """Scores of each type of entity."""
+        """Show the scores of each entity type."""
         self.show_counts(found.right, found.rows - found.right)
         words = tr(
             "All entities: precision {precision}, recall {recall}, F1 {f1}",
@@ -228,7 +228,7 @@ class OverviewCard(Card):
             header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
 
     def show_numbers(self, found: NumberStatistics) -> None:
-        """Dots of predicted against actual numbers."""
+        """Show a scatter plot of predicted against actual numbers."""
         self.numbers.setText(
             tr(
                 "Pearson {pearson} · Spearman {spearman}\nMAE {mean_absolute_error} · RMSE {root_mean_squared_error}",
@@ -272,7 +272,7 @@ class OverviewCard(Card):
             self.threshold.on_shown()
 
     def apply_theme(self) -> None:
-        """Plots read their colours at every paint."""
+        """Nothing to update: plots read their colours at every paint."""
         for widget in (self.matrix, self.diagram, self.scatter):
             widget.update()
         theme.role(self, "card")
@@ -300,7 +300,7 @@ def _make_scrollable(content: QWidget) -> QScrollArea:
 
 
 class Statistics(QObject):
-    """Asks once per file, and once per label whose threshold is looked at."""
+    """Queries once per file, and once per label whose threshold is viewed."""
 
     message = Signal(str, str)
 
@@ -313,7 +313,7 @@ class Statistics(QObject):
         card.threshold.counts_wanted.connect(self._on_counts_wanted)
 
     def open(self, rows: PredictionRows, form: type[RowView]) -> None:
-        """Ask what suits the rows."""
+        """Query what suits the rows."""
         self.close()
         self._rows, self._form = rows, form
         if not rows.has_actual:
@@ -329,7 +329,7 @@ class Statistics(QObject):
             self._card.show_counts(right, wrong)
 
     def close(self) -> None:
-        """What is still open is not wanted any more."""
+        """Drop pending queries."""
         for ticket in self._tickets:
             ticket.cancel()
         self._tickets.clear()

@@ -24,7 +24,7 @@ SUBTITLES = (tr("See a model's predictions, row by row"), tr("Try any run or mod
 
 
 class Page(QWidget):
-    """Two sides of one page: a file's rows, and a question of one's own."""
+    """Two tabs: a file's rows, and the Try box."""
 
     message = Signal(str, str)
     wrote = Signal(str, str)
@@ -68,7 +68,7 @@ class Page(QWidget):
 
     @cached_property
     def attempt(self) -> TryBox:
-        """The Try side, built when it is first asked for: most people come for the rows."""
+        """The Try tab, built on first use: most people come for the rows."""
         attempt = TryBox(self._context, self.pages)
         attempt.message.connect(self.message)
         self.pages.addWidget(attempt)
@@ -80,7 +80,7 @@ class Page(QWidget):
         return self.browser.table
 
     def on_shown(self) -> None:
-        """What was written since is read."""
+        """Read new results."""
         self.browser.on_shown()
         if self.pages.currentIndex() == TRY:
             self.attempt.on_shown()
@@ -94,12 +94,12 @@ class Page(QWidget):
         ]
 
     def show_run(self, path: str) -> None:
-        """Show the predictions of a run folder; validation first."""
+        """Show the predictions of a run folder, validation first."""
         self.browser.show_run(path)
         self.show_tab(ROWS)
 
     def show_tab(self, side: int) -> None:
-        """Show the rows or the Try box, which begins with the run that is shown."""
+        """Show the rows or the Try box, which starts with the current run."""
         self.sides.button(side).setChecked(True)
         if side == TRY and self.pages.currentIndex() != TRY:
             self.attempt.on_shown()
@@ -126,7 +126,7 @@ class Page(QWidget):
         form.fill_row(values, self.browser.task.columns)
 
     def ask_export(self) -> ExportDialog:
-        """Ask which rows are exported and how, then where to."""
+        """Ask which rows to export and how, then where to."""
         dialog = ExportDialog(self.browser.offer(), self._preferences, self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.chosen.connect(self._choose_output)

@@ -1,4 +1,4 @@
-"""The table of rows beside the selected row, with ways to move between rows and to the next mistake."""
+"""The table of rows beside the selected row, with navigation between rows and to the next mistake."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ MAX_ROWS = 1_000_000
 
 
 class RowsView(RememberedSplitter):
-    """Shows the rows of one file, or those of them that `show_indices` names."""
+    """Shows the rows of one file, or the subset set by `show_indices`."""
 
     message = Signal(str, str)
     try_requested = Signal(dict)
@@ -66,14 +66,14 @@ class RowsView(RememberedSplitter):
             QShortcut(QKeySequence(keys), self, lambda direction=direction: self.step_to_mistake(direction))
 
     def show_rows(self, rows: PredictionRows, form: type[RowView], columns: Mapping[str, str], kind: str) -> None:
-        """All rows of a file in the form of its task; `columns` says which column plays which part."""
+        """Show all rows of a file in its task's view; `columns` maps roles to columns."""
         self.rows, self.form, self._columns, self.indices = rows, form, columns, None
         self._bounds = rows.bounds()
         self.card.show_rows(rows, self._usual_columns(), kind)
         self.details.use(form)
 
     def clear(self) -> None:
-        """Nothing is shown; the rows are the caller's to close."""
+        """Show nothing; the caller closes the rows."""
         self.steps.stop()
         if self.rows is not None:
             self.card.show_rows(None)
@@ -82,7 +82,7 @@ class RowsView(RememberedSplitter):
         self.side.setCurrentWidget(self.overview)
 
     def show_indices(self, indices: Sequence[int] | None) -> None:
-        """Only these rows in this order; None shows all as they are in the file."""
+        """Show only these rows in this order; None shows all in file order."""
         self.steps.stop()
         self.indices = indices
         self.table.set_indices(indices)
@@ -90,7 +90,7 @@ class RowsView(RememberedSplitter):
         self.side.setCurrentWidget(self.overview)
 
     def enter(self) -> None:
-        """The keyboard goes to the rows."""
+        """Focus the rows."""
         self.table.setFocus()
         if not self.table.currentIndex().isValid() and self.table.shown_count():
             self.table.selectRow(0)
@@ -105,11 +105,11 @@ class RowsView(RememberedSplitter):
         return [*(name for name in columns if name not in further), *further]
 
     def is_right(self, row: int) -> bool | None:
-        """Whether a row is right; None where that is unknown or no question."""
+        """Whether a row is correct; None if unknown or not applicable."""
         return self.rows.is_right(row) if self.rows is not None and self.form.compares else None
 
     def color(self, row: int, column: str) -> str:
-        """The colour token of a cell: right and wrong predictions, and those that a threshold changes."""
+        """A cell's colour token: correct and wrong predictions, and those that a threshold changes."""
         if column == AT_THRESHOLD and self.rows is not None:
             same = self.rows.cells([row], column)[0] == self.rows.value(row, "prediction")
             return "faint" if same else "accent_text"
@@ -117,7 +117,7 @@ class RowsView(RememberedSplitter):
         return "" if right is None else "success" if right else "danger"
 
     def row_at(self, line: int) -> int:
-        """The row of the file that stands in a line."""
+        """The file's row shown on a line."""
         return line if self.indices is None else int(self.indices[line])
 
     # From row to row
@@ -131,13 +131,13 @@ class RowsView(RememberedSplitter):
         self.side.setCurrentWidget(self.details)
 
     def step(self, direction: int) -> None:
-        """Choose the row below (+1) or above (−1) in the order that is shown."""
+        """Select the row below (+1) or above (−1) in the displayed order."""
         line = self.table.currentIndex().row() + direction
         if 0 <= line < self.table.shown_count():
             self.table.selectRow(line)
 
     def step_to_mistake(self, direction: int) -> None:
-        """Choose the next wrong row below (+1) or above (−1) in the order that is shown."""
+        """Select the next wrong row below (+1) or above (−1) in the displayed order."""
         start, count = self.table.currentIndex().row(), self.table.shown_count()
         self.steps.search(start, count, direction, lambda line: self.is_right(self.row_at(line)) is False)
 
@@ -150,7 +150,7 @@ class RowsView(RememberedSplitter):
         self.message.emit("info", words)
 
     def show_source_row(self, row: int) -> None:
-        """Choose a row of the file, among all rows where those that are shown do not have it."""
+        """Select a row of the file, showing all rows if the current ones do not include it."""
         lines = [row] if self.indices is None else [line for line, one in enumerate(self.indices) if one == row]
         if not lines:
             self.all_rows_wanted.emit()
@@ -168,7 +168,7 @@ class RowsView(RememberedSplitter):
 
 
 class RowCard(Card):
-    """Shows rows in one view, which is made anew only for another task."""
+    """Shows rows in one view, recreated only for another task."""
 
     step_requested = Signal(int)
     """+1 for the next mistake below, −1 for the one above."""
@@ -212,7 +212,7 @@ class RowCard(Card):
         return button
 
     def use(self, kind: type[RowView]) -> None:
-        """Show rows in this form from now on."""
+        """Use this view for rows from now on."""
         if type(self.view) is not kind:
             self.view = kind()
             self._area.setWidget(self.view)
@@ -220,7 +220,7 @@ class RowCard(Card):
             button.setVisible(kind.compares)
 
     def show_row(self, title: str, row: PredictedRow, right: bool | None) -> None:
-        """Show a row, its verdict beside the title."""
+        """Show a row with its verdict beside the title."""
         assert self.view is not None
         self._values = row.values
         self.set_title(title)
@@ -230,13 +230,13 @@ class RowCard(Card):
         self._area.verticalScrollBar().setValue(0)
 
     def copy(self) -> None:
-        """Put the row on the clipboard, one `name: value` a line."""
+        """Copy the row to the clipboard, one `name: value` per line."""
         lines = (f"{name}: {value}" for name, value in self._values.items())
         QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 class MistakeSearch(QObject):
-    """Looks through the lines of a table; a new search ends the one before."""
+    """Searches the lines of a table; a new search stops the previous one."""
 
     found = Signal(int)
     """The line of the next wrong row."""
@@ -252,7 +252,7 @@ class MistakeSearch(QObject):
         self._direction = 1
 
     def search(self, start: int, count: int, direction: int, is_wrong: Callable[[int], bool]) -> None:
-        """Look below (+1) or above (−1) a line for one that is wrong."""
+        """Search below (+1) or above (−1) a line for a wrong row."""
         stop = min(count, start + MAX_ROWS) if direction > 0 else -1
         self._lines, self._direction, self._is_wrong = (
             iter(range(start + direction, stop, direction)),
@@ -262,7 +262,7 @@ class MistakeSearch(QObject):
         self._look()
 
     def stop(self) -> None:
-        """Look no further."""
+        """Stop searching."""
         self._timer.stop()
 
     def _look(self) -> None:

@@ -20,7 +20,7 @@ LONGEST_VALUE = 200
 
 
 class TableCard(Card):
-    """Shows rows; knows nothing of where they come from."""
+    """Shows rows; knows nothing about where they come from."""
 
     value_wanted = Signal(ValueFilter)
     """Only rows whose column compares so with a value are wanted."""
@@ -53,7 +53,7 @@ class TableCard(Card):
         self.add(self.table, 1)
 
     def show_rows(self, rows: PredictionRows | None, usual: Sequence[str] = (), kind: str = "") -> None:
-        """Show all rows of a file; `usual` are the columns where a person has not chosen any for this `kind`."""
+        """Show all rows of a file; `usual` are the default columns for this `kind`."""
         self._rows, self._usual, self._kind = rows, list(usual), kind
         self._kept = self._remembered.read(kind)
         if rows is None:
@@ -67,7 +67,7 @@ class TableCard(Card):
     # Columns
 
     def _visible_columns(self) -> list[str]:
-        """The usual columns, or those that a person has chosen of the ones there are."""
+        """The existing columns among the user's choice, or the usual ones."""
         assert self._rows is not None
         if self._kept.shown is None:
             return list(self._usual)
@@ -87,7 +87,7 @@ class TableCard(Card):
         )
 
     def show_threshold(self, usual: Sequence[str]) -> None:
-        """The column of what predictions become has come or gone."""
+        """Update for the threshold's prediction column being added or removed."""
         self._usual = list(usual)
         self._apply()
 
@@ -110,7 +110,7 @@ class TableCard(Card):
             self._apply()
 
     def reset_columns(self) -> None:
-        """The usual columns in their usual widths."""
+        """Restore the usual columns and widths."""
         self._keep(ColumnChoice())
         self._apply()
         self._offer_columns()
@@ -135,7 +135,7 @@ class TableCard(Card):
         return self.table.viewport().mapToGlobal(place)
 
     def cell_menu(self) -> QMenu:
-        """What can be done with the present cell."""
+        """The menu of actions for the current cell."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         index = self.table.currentIndex()

@@ -22,7 +22,7 @@ HINT = tr(
 
 
 class ThresholdView(QWidget):
-    """Asks for the counts of a label once; everything else is computed here."""
+    """Queries the counts of a label once; everything else is computed here."""
 
     counts_wanted = Signal(str)
     """Of which label."""
@@ -88,7 +88,7 @@ class ThresholdView(QWidget):
         column.addStretch(1)
 
     def offer(self, labels: list[str]) -> None:
-        """Labels with a probability; of two the second one is chosen, as usually the positive one."""
+        """Offer labels with a probability; with two the second is chosen, as it is usually the positive one."""
         self._known.clear()
         self._is_on = False
         self.choice.clear()
@@ -99,24 +99,24 @@ class ThresholdView(QWidget):
         self._show()
 
     def on_shown(self) -> None:
-        """The counts of the chosen label are wanted now."""
+        """Query the counts of the chosen label."""
         if self.choice.currentText() and self.choice.currentText() not in self._known:
             self.counts_wanted.emit(self.choice.currentText())
 
     def show_counts(self, counts: ThresholdCounts) -> None:
-        """The counts of a label have come."""
+        """Show the counts of a label."""
         self._known[counts.label] = ThresholdScores(counts)
         self._show_curves()
         self._show()
 
     @property
     def threshold(self) -> float:
-        """Where the slider stands."""
+        """The slider's threshold."""
         return self.slider.value() / THRESHOLD_STEPS
 
     @property
     def is_on(self) -> bool:
-        """Whether the threshold decides what the table shows."""
+        """Whether the threshold determines the predictions in the table."""
         return self._is_on
 
     def switch_off(self) -> None:
@@ -179,6 +179,6 @@ class ThresholdView(QWidget):
         )
 
     def apply_theme(self) -> None:
-        """The plot reads its colours at every paint."""
+        """Nothing to update: the plot reads its colours at every paint."""
         theme.role(self.said, "caption")
         self.plot.update()

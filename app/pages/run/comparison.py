@@ -1,4 +1,4 @@
-"""Compares the shown run with another one, whose curves are drawn behind its own."""
+"""Compares the run with another one, whose curves are drawn behind its own."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ HINT = tr("Compare with another run")
 
 
 class Comparison(QObject):
-    """`button` offers the latest runs of the same task; `compare` lays one below."""
+    """`button` offers the latest runs of the same task; `compare` draws one behind the current run."""
 
     def __init__(self, library: RunLibrary, plots: RunPlots, parent: QObject) -> None:
         super().__init__(parent)
@@ -36,16 +36,16 @@ class Comparison(QObject):
         self._timer.timeout.connect(self._feed)
 
     def show_run(self, path: Path, state: RunState) -> None:
-        """Another run is shown, compared with nothing yet."""
+        """Show another run, without a comparison."""
         self.stop()
         self.follow(path, state)
 
     def follow(self, path: Path, state: RunState) -> None:
-        """The state of the run that is shown, which may be a new one of the same run."""
+        """Follow the state of the current run, which may be a new object for the same run."""
         self._shown, self._state = path, state
 
     def compare(self, path: Path | str) -> None:
-        """Lay the curves of the run in that folder below those that are shown."""
+        """Draw the curves of the run in that folder behind the current ones."""
         self.stop()
         self.watcher = watcher = RunWatcher(path, self)
         watcher.advanced.connect(self._feed_soon)
@@ -55,7 +55,7 @@ class Comparison(QObject):
         self._show_button()
 
     def stop(self) -> None:
-        """Compare with nothing."""
+        """Remove the comparison."""
         self._timer.stop()
         self._plots.clear_other()
         if self.watcher is not None:
@@ -65,12 +65,12 @@ class Comparison(QObject):
         self._show_button()
 
     def refresh(self) -> None:
-        """The plots may have been made anew: what is compared has to be drawn again."""
+        """Draw the comparison again if the plots were recreated."""
         if self.watcher is not None and not self._plots.shows_other:
             self._feed_soon()
 
     def draw_again(self) -> None:
-        """The plots have another x: what is compared has to be handed over anew."""
+        """Send the compared run's points again, because the x axis changed."""
         if self.watcher is not None:
             self._feed_soon()
 
@@ -88,7 +88,7 @@ class Comparison(QObject):
             self._timer.start()
 
     def _name(self, watcher: RunWatcher) -> str:
-        """What tells the two apart: the engine where that is another, else the run's folder."""
+        """What tells the two apart: the engine if it differs, else the run's folder."""
         own, other = self._state, watcher.state
         differs = own is not None and own.engine and other.engine and own.engine != other.engine
         return other.engine if differs else watcher.folder.name
@@ -99,7 +99,7 @@ class Comparison(QObject):
         self.menu.popup(self.button.mapToGlobal(self.button.rect().bottomLeft()))
 
     def fill_menu(self) -> None:
-        """The latest runs of the same task, and none."""
+        """Fill the menu with the latest runs of the same task, and none."""
         self.menu.clear()
         found = self.candidates()
         if self.watcher is not None:
@@ -114,7 +114,7 @@ class Comparison(QObject):
             self.menu.addAction(tr("No other runs of this task yet")).setEnabled(False)
 
     def candidates(self) -> list[RunSummary]:
-        """Other runs of the same task that have begun, newest first."""
+        """Other runs of the same task that have started, newest first."""
         task = self._state.task if self._state else ""
         return [run for run in self._library.runs if run.task == task and run.started and run.path != self._shown][
             :LISTED

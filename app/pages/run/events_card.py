@@ -41,7 +41,7 @@ PAGES = (tr("Events"), tr("Process log"), tr("Warnings"), tr("Samples"), tr("Not
 
 
 class EventsCard(Card):
-    """Three lists of lines, each of which takes only what is new, the rows that evaluations show, and note and tags."""
+    """Three lists of lines, which only take new lines; sample predictions; notes and tags."""
 
     page_shown = Signal(str)
 
@@ -74,7 +74,7 @@ class EventsCard(Card):
         self._attention_lines = 0
 
     def offer_notes(self, offered: bool) -> None:
-        """Only a run of the library keeps a note."""
+        """Enable notes only for a run in the library."""
         chip = self._chips.button(PAGES.index(tr("Notes")))
         chip.setVisible(offered)
         if chip.isChecked() and not offered:
@@ -85,7 +85,7 @@ class EventsCard(Card):
         self._chips.button(PAGES.index(name)).click()
 
     def clear(self) -> None:
-        """Another run is shown."""
+        """Clear for another run."""
         self._taken = self._attention_lines = 0
         for view in (self.journal, self.process, self.attention):
             view.clear()
@@ -93,7 +93,7 @@ class EventsCard(Card):
         self._chips.button(2).setText(PAGES[2])
 
     def show_state(self, state: RunState) -> None:
-        """Add the lines that are new."""
+        """Add the new lines."""
         new = state.journal[self._taken :]
         self._taken += len(new)
         self.journal.append_lines([_line(line) for line in new])
@@ -127,7 +127,7 @@ def _line(line: JournalLine) -> str:
 
 
 class SampledPredictions(QStackedWidget):
-    """Follows the latest evaluation until an earlier one is chosen."""
+    """Shows the latest evaluation until the user chooses an earlier one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -175,7 +175,7 @@ class SampledPredictions(QStackedWidget):
         return body
 
     def clear(self) -> None:
-        """Another run is shown."""
+        """Clear for another run."""
         self._samples: dict[int, RowsSampled] = {}
         self._task, self._shown = "", None
         self.steps.blockSignals(True)
@@ -186,7 +186,7 @@ class SampledPredictions(QStackedWidget):
         self.setCurrentIndex(0)
 
     def show_state(self, state: RunState) -> None:
-        """Take over what is new."""
+        """Take over new events."""
         steps = sorted(state.samples)
         if steps == sorted(self._samples) and all(self._samples[step] is state.samples[step] for step in steps):
             return
@@ -233,7 +233,7 @@ class SampledPredictions(QStackedWidget):
         self._show_row(place)
 
     def _before(self, step: int) -> dict[int, SampledRow]:
-        """What the evaluation before said of its rows."""
+        """The previous evaluation's predictions for its rows."""
         earlier = [at for at in self._samples if at < step]
         return {row.row: row for row in self._samples[max(earlier)].rows} if earlier else {}
 

@@ -21,7 +21,7 @@ STARTING = tr("Starting…")
 
 
 class FixButtons(QObject):
-    """Two buttons of a banner, shown where a run failed or was lost."""
+    """Two buttons on a banner, shown if a run failed or was lost."""
 
     message = Signal(str, str)
     run_started = Signal(str)
@@ -54,7 +54,7 @@ class FixButtons(QObject):
         self.copy.hide()
 
     def show_outcome(self, folder: RunFolder, outcome: RunStatus) -> None:
-        """Offer what helps the run in `folder`."""
+        """Offer fixes for the run in `folder`."""
         self._folder, self._fix = folder, outcome.fix
         failed = outcome.state in ("failed", "lost")
         self.copy.setVisible(failed)
@@ -78,7 +78,7 @@ class FixButtons(QObject):
         self._context.jobs.fix(run, self._rename(self._fix), lambda path: self._on_started(run, path), self._on_refused)
 
     def _rename(self, fix: RunFix) -> RunFix:
-        """A new run gets a name of its own, and one that is resumed keeps its name."""
+        """Give a new run its own name; a resumed one keeps its name."""
         runs = self._context.library.runs
         own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")
         if fix.resume or not own:

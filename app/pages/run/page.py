@@ -41,7 +41,7 @@ CATCH_UP_MS = 25
 
 
 class Page(QWidget):
-    """Shows the run of `show_run`; several windows may show the same one."""
+    """Shows the run passed to `show_run`; several windows may show the same one."""
 
     message = Signal(str, str)
     predictions_requested = Signal(str)
@@ -120,7 +120,7 @@ class Page(QWidget):
         return body
 
     def _make_scrollable(self, body: QWidget) -> PageArea:
-        """What a low window scrolls through, rather than squeeze it."""
+        """Wrap content so that a low window scrolls instead of squeezing it."""
         holder = QWidget()
         area = PageArea(holder, body)
         layout = QVBoxLayout(holder)
@@ -138,13 +138,13 @@ class Page(QWidget):
         return area
 
     def _on_page_shown(self, name: str) -> None:
-        """A row in the shape of its task needs more room than lines do."""
+        """Give rows in their task's view more room than lines need."""
         plots, journal = self._split.sizes()
         if name == tr("Samples") and journal < ROOM_FOR_ROWS:
             self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A low page keeps its room for the plots, a narrow one for its title."""
+        """On a low page keep room for the plots, on a narrow one for the title."""
         super().resizeEvent(event)
         self.controls.set_narrow(event.size().width() < NARROW)
         self.tiles.set_low(event.size().height() < LOW)
@@ -172,16 +172,16 @@ class Page(QWidget):
     # The run that is shown
 
     def on_shown(self) -> None:
-        """The page came to the front: ask which engines there are."""
+        """The page came to the front: query the available engines."""
         self.engines.ask()
 
     @property
     def path(self) -> Path | None:
-        """The folder of the run that is shown."""
+        """The folder of the current run."""
         return self.watcher.folder.path if self.watcher else None
 
     def show_run(self, path: str) -> None:
-        """Show another run; showing the present one again changes nothing, unless its folder was gone."""
+        """Show another run; for the current one nothing changes, unless its folder was gone."""
         if self.watcher is not None and self.path == Path(path) and not self.watcher.is_gone:
             self.watcher.look_now()
             return
@@ -221,7 +221,7 @@ class Page(QWidget):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether all that was read is on screen."""
+        """Whether everything that was read is on screen."""
         return not self._timer.isActive()
 
     def _refresh_soon(self) -> None:
@@ -248,7 +248,7 @@ class Page(QWidget):
         self._show_buttons()
 
     def _step_at(self, x: float) -> int:
-        """The step that stands at a place of the plots."""
+        """The step at a position in the plots."""
         assert self.watcher is not None
         return self.watcher.state.clock.step_at(self.plots.axis, x)
 
@@ -281,7 +281,7 @@ class Page(QWidget):
             self.banner.clear()
 
     def _show_notes(self) -> None:
-        """What the list of runs has read; a run of another folder is not in it."""
+        """Show the notes read by the list of runs; a run from another folder is not in it."""
         run = self._context.library.find(self.path) if self.path else None
         self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
         self.journal.offer_notes(run is not None)

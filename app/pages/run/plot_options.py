@@ -38,7 +38,7 @@ LEAST_SECONDS = 1.0
 
 
 class PlotOptions(QWidget):
-    """What is chosen here is remembered."""
+    """Choices made here are remembered."""
 
     axis_chosen = Signal(str)
     smoothing_chosen = Signal(float)
@@ -80,7 +80,7 @@ class PlotOptions(QWidget):
 
     @property
     def share(self) -> float:
-        """The chosen smoothing."""
+        """The chosen smoothing share."""
         return SMOOTHINGS[self.smoothing.currentData()]
 
     def _on_axis(self) -> None:
@@ -92,13 +92,13 @@ class PlotOptions(QWidget):
         self.smoothing_chosen.emit(self.share)
 
     def clear(self) -> None:
-        """Another run is shown."""
+        """Clear for another run."""
         self._judged, self._alive = 0.0, None
         self.words.setText("")
         self.icon.hide()
 
     def show_state(self, state: RunState, outcome: RunStatus) -> None:
-        """Judge the run, but not again and again; an end is judged at once."""
+        """Judge the run, at limited intervals; at its end immediately."""
         alive = outcome.alive
         if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
             return
@@ -112,7 +112,7 @@ class PlotOptions(QWidget):
 
 
 class SelectedStep(IconButton):
-    """Stands in the corner of the plot once a point was clicked."""
+    """Appears in the plot's corner when a point is clicked."""
 
     rows_asked = Signal(int)
 
@@ -127,7 +127,7 @@ class SelectedStep(IconButton):
         self.hide()
 
     def forget(self) -> None:
-        """Another run is shown."""
+        """Reset for another run."""
         self.step = 0
         self._plot.set_pin(None)
         self.hide()
@@ -141,7 +141,7 @@ class SelectedStep(IconButton):
 
 
 class TensorBoardExport(QObject):
-    """TensorBoard wants a folder for each run: the file goes into one with the run's name within the chosen folder."""
+    """Writes to a subfolder with the run's name, because TensorBoard needs one folder per run."""
 
     message = Signal(str, str)
 
@@ -151,7 +151,7 @@ class TensorBoardExport(QObject):
         self.dialog: QFileDialog | None = None
 
     def choose(self, run: Path) -> None:
-        """Ask where it is to be written."""
+        """Ask for the destination folder."""
         dialog = self.dialog = QFileDialog(self._page, tr("Choose a folder for TensorBoard"), str(Path.home()))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
@@ -160,7 +160,7 @@ class TensorBoardExport(QObject):
         dialog.open()
 
     def save(self, run: Path, folder: Path) -> None:
-        """Write the curves of a run below a folder."""
+        """Write the curves of a run to a folder."""
         self._client.ask(
             "export_curves",
             {"run": str(run), "folder": str(folder / run.name)},

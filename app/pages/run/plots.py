@@ -56,9 +56,9 @@ SHORTEST_DOWN = 1.0
 
 
 class RunPlots(RememberedSplitter):
-    """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen.
+    """`show_state` takes over new points; a hidden plot stores them and draws when shown.
 
-    All plots share their x axis, their smoothing and their cross-hair.
+    All plots share their x axis, smoothing and crosshair.
     """
 
     message = Signal(str, str)
@@ -117,7 +117,7 @@ class RunPlots(RememberedSplitter):
         return side
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, the chips leave more of it to the loss."""
+        """In a small window, reduce the chips to leave more room for the loss."""
         super().resizeEvent(event)
         for chip in self._chips.buttons():
             theme.role(chip, "chip-narrow" if event.size().width() < NARROW else "chip")
@@ -134,7 +134,7 @@ class RunPlots(RememberedSplitter):
     # Those beside the loss are made when they are asked for, or in turns while nobody asks
 
     def other(self, name: str) -> LivePlot:
-        """The plot of one of OTHERS, made if nobody has asked for it yet."""
+        """The plot of one of OTHERS, created on first use."""
         if name not in self.others:
             title, styles = OTHERS[name]
             plot = self.others[name] = _plot(title, list(styles))
@@ -160,13 +160,13 @@ class RunPlots(RememberedSplitter):
             self._turns.stop()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """From now on there is time for what cannot be seen yet."""
+        """Start drawing what is not visible yet."""
         super().showEvent(event)
         if len(self.others) < len(OTHERS):
             self._turns.start()
 
     def _join(self, plot: LivePlot) -> None:
-        """Let a plot share what all plots share."""
+        """Connect a plot to the shared axis, smoothing and crosshair."""
         plot.set_x(*X_LABELS[self.axis])
         plot.set_smoothing(self.smoothing)
         plot.message.connect(self.message)
@@ -184,14 +184,14 @@ class RunPlots(RememberedSplitter):
                 plot.show_hover(x)
 
     def set_run_name(self, name: str) -> None:
-        """What files are called by that plots are saved as."""
+        """Set the name used for saved plots."""
         if name != self._run_name:
             self._run_name = name
             for plot in self._all():
                 self._name_files(plot)
 
     def set_axis(self, axis: str) -> None:
-        """Draw everything over another of AXES; the points are handed over anew, a few milliseconds at a time."""
+        """Draw everything over another of AXES; points are sent again, a few milliseconds at a time."""
         if axis == self.axis:
             return
         self.axis, self._marks = axis, ()
@@ -202,13 +202,13 @@ class RunPlots(RememberedSplitter):
             feed.cursor = SeriesCursor()
 
     def set_smoothing(self, share: float) -> None:
-        """How much of what is visible a smoothed point is the mean of; 0 draws the points themselves."""
+        """Set the smoothing window as a share of the visible range; 0 draws the points themselves."""
         self.smoothing = share
         for plot in self._all():
             plot.set_smoothing(share)
 
     def clear(self) -> None:
-        """Forget everything: another run is shown."""
+        """Clear everything for another run."""
         for plot in (self.loss, *self.others.values()):
             plot.clear()
         self._use_metrics([])
@@ -218,7 +218,7 @@ class RunPlots(RememberedSplitter):
         self.clear_other()
 
     def show_state(self, state: RunState) -> bool:
-        """Feed all plots with what is new, for a few milliseconds; says whether more is waiting."""
+        """Send new points to all plots for a few milliseconds; returns whether there are more."""
         names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
         if names != self._metric_names or [*map(formatting.metric_title, names)] != self._metric_titles:
             self._use_metrics(names)
@@ -230,7 +230,7 @@ class RunPlots(RememberedSplitter):
         return bool(waiting)
 
     def show_other(self, state: RunState, name: str) -> bool:
-        """Feed the curves of another run, called by `name`, below these; says whether more is waiting."""
+        """Send another run's points, labelled `name`; returns whether there are more."""
         if not self._other_feeds or name != self._other_name:
             self._name_other(name)
         ends = state.clock.at(self.axis, array("d", breaks(self.axis, state.resumes)))
@@ -240,11 +240,11 @@ class RunPlots(RememberedSplitter):
 
     @property
     def shows_other(self) -> bool:
-        """Whether another run's curves were asked for since the last clearing, here or by a new plot of metrics."""
+        """Whether another run's curves were requested since the last clear, here or by a new plot."""
         return bool(self._other_feeds)
 
     def clear_other(self) -> None:
-        """Nothing is compared."""
+        """Remove the comparison."""
         self._other_feeds, self._other_name = [], ""
         for plot in self._all():
             plot.clear_series([key for key in plot.series if key.startswith(OTHER)])
@@ -310,14 +310,14 @@ class RunPlots(RememberedSplitter):
 
 @dataclass(eq=False)
 class CurveFeed:
-    """One curve of a plot and how far it was fed."""
+    """One curve of a plot, and how much of it has been sent."""
 
     plot: LivePlot
     key: str
     cursor: SeriesCursor = field(default_factory=SeriesCursor)
 
     def give(self, state: RunState, axis: str) -> bool:
-        """Hand over points that the plot has not got, at their places on the axis; says whether there are more."""
+        """Send new points at their positions on the axis; returns whether there are more."""
         series = _series_of(self, state)
         fresh = series.fresh(self.cursor, PORTION) if series is not None else None
         if not fresh:
@@ -329,7 +329,7 @@ class CurveFeed:
 
 
 def feed_plots(feeds: Sequence[CurveFeed], state: RunState, axis: str) -> list[CurveFeed]:
-    """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
+    """Send points for a few milliseconds; returns the feeds with more to send."""
     waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
     while waiting and time.perf_counter() < end:
         feed = waiting.pop(0)
@@ -350,13 +350,13 @@ def _feeds_of(plot: LivePlot) -> list[CurveFeed]:
 
 
 def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:
-    """Each curve with its like of another run below it, which is empty where nothing is compared."""
+    """Each curve with the other run's counterpart behind it, empty without a comparison."""
     twins = [replace(style, key=f"{OTHER}{style.key}", label="", twin_of=style.key) for style in styles]
     return LivePlot(title, [*styles, *twins])
 
 
 def _frameless(plot: LivePlot) -> LivePlot:
-    """The plot as a page inside another card, whose chips name it already."""
+    """The plot without a frame, inside a card whose chips already name it."""
     name = plot.accessibleName()
     plot.set_title("")
     plot.setAccessibleName(name)

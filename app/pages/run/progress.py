@@ -1,4 +1,4 @@
-"""How far a run is: a row of numbers, its stage, the time left, and a bar."""
+"""A run's progress: a row of numbers, its stage, the time left, and a bar."""
 
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -49,7 +49,7 @@ class RunProgress(QWidget):
         column.addWidget(self.bar)
 
     def show_state(self, state: RunState, outcome: RunStatus, is_caught_up: bool) -> None:
-        """Take over what has changed."""
+        """Show the changed values."""
         fraction = state.fraction
         if is_caught_up and (outcome.waits or not outcome.alive):
             fraction = state.fraction_of_steps or float(outcome.lacks_events and outcome.state == "finished")
@@ -65,12 +65,12 @@ class RunProgress(QWidget):
         _set(self.time_left, tr("About {left} left", left=formatting.duration(left)) if left is not None else "")
 
     def show_waiting(self, words: str) -> None:
-        """What a run in the queue waits for."""
+        """Show what a queued run is waiting for."""
         _set(self.stage, words)
 
 
 def stage_words(state: RunState, outcome: RunStatus) -> str:
-    """`Training · step 120 of 600 · epoch 1.2 of 4`, or how the run ended and where."""
+    """`Training · step 120 of 600 · epoch 1.2 of 4`, or how and where the run ended."""
     if not outcome.alive or state.finished is not None:
         at = tr("at {step_words}", step_words=_step_words(state)) if state.step else ""
         return outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
@@ -128,12 +128,12 @@ class ProgressTiles(QWidget):
         self._arrange(FEW)
 
     def clear(self) -> None:
-        """No run, no numbers."""
+        """Clear the numbers: there is no run."""
         for tile in self.tiles.values():
             tile.set_value("–", " ")
 
     def show_state(self, state: RunState, outcome: RunStatus) -> None:
-        """Take over what has changed; equal text costs nothing."""
+        """Show the changed values; unchanged text costs nothing."""
         self._show_losses(state)
         self._show_metric(state)
         total = (
@@ -213,12 +213,12 @@ class ProgressTiles(QWidget):
             )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """One row where there is room."""
+        """Use one row if it fits."""
         super().resizeEvent(event)
         self._arrange(len(self.tiles) if event.size().width() >= WIDE else FEW)
 
     def set_low(self, is_low: bool) -> None:
-        """Whether the page is too low for a second row."""
+        """Set whether the page is too low for a second row."""
         if is_low != self._is_low:
             self._is_low = is_low
             self._show_rows()
@@ -239,7 +239,7 @@ class ProgressTiles(QWidget):
 
 
 def _left_out(state: RunState) -> str:
-    """What the speed does not count, of an engine that compiles."""
+    """What the speed excludes, for an engine that compiles."""
     if not state.compilations:
         return ""
     programs, seconds = (
@@ -250,6 +250,6 @@ def _left_out(state: RunState) -> str:
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:
-    """The mean of the last points: single steps jump."""
+    """The mean of the last points, because single steps are noisy."""
     last = series.ys[-points:]
     return sum(last) / len(last)

@@ -33,7 +33,7 @@ REQUESTS = {
 
 
 class RunButtons(QWidget):
-    """How the run stands, and what can be asked of it."""
+    """A run's status, and the actions on it."""
 
     requested = Signal(str)
     """A key of REQUESTS."""
@@ -83,23 +83,23 @@ class RunButtons(QWidget):
             row.addWidget(button)
 
     def set_narrow(self, narrow: bool) -> None:
-        """Leave room for what the run is about: the button that says the least shows its icon alone."""
+        """Make room for the run's title: the least important button shows only its icon."""
         button = self.buttons["duplicate"]
         button.setText("" if narrow else tr("Duplicate"))
         button.setToolTip(tr("Duplicate") if narrow else "")
         button.setAccessibleName(tr("Duplicate"))
 
     def forget(self) -> None:
-        """Another run, or another life of it."""
+        """Reset for another run or attempt."""
         self.waiting, self.resuming, self._is_gone = {}, False, False
 
     def show_offer(self, offer: EngineOffer | None) -> None:
-        """Another engine that could train the same, or why it cannot; None where there is none."""
+        """Offer another engine for the same run, or show why not; None if there is none."""
         self._offer = offer
         self.show_starting(False)
 
     def show_starting(self, starting: bool) -> None:
-        """Whether the same run is just being started with the other engine."""
+        """Show whether the same run is being started with the other engine."""
         button, offer = self.buttons["other_engine"], self._offer
         if offer is not None:
             button.setText(tr("Starting…") if starting else tr("Train with {title}", title=offer.title))
@@ -110,19 +110,19 @@ class RunButtons(QWidget):
             )
 
     def show_outcome(self, outcome: RunStatus) -> None:
-        """The state as a word; where something helps a failed run, that is the button to press."""
+        """Show the state as a word; if there is a fix for a failed run, that button is the primary one."""
         self.buttons["resume"].set_role("primary" if outcome.fix is None else "")
         self.pill.set(outcome.title, outcome.kind, outcome.doubt)
 
     def show_gone(self) -> None:
-        """The run's folder is no more, so nothing can be asked of it until another run is shown."""
+        """Disable everything, because the run's folder is gone, until another run is shown."""
         self._is_gone = True
         self.pill.set(tr("Deleted"), "danger")
         for button in self.buttons.values():
             button.setVisible(False)
 
     def show_usable(self, outcome: RunStatus, is_caught_up: bool, has_predictions: bool) -> None:
-        """Offer what can be done now."""
+        """Enable what can be done now."""
         if self._is_gone:
             return
         for kind, (words, doing, _) in REQUESTS.items():
@@ -144,7 +144,7 @@ class RunButtons(QWidget):
 
 
 class QueueStatus(QObject):
-    """What the run waits for changes with other runs, which the list of runs knows."""
+    """What the run is waiting for, which the list of runs knows."""
 
     message = Signal(str, str)
 
@@ -156,13 +156,13 @@ class QueueStatus(QObject):
         context.library_watcher.changed.connect(self._on_runs_changed)
 
     def show_place(self, watcher: RunWatcher) -> None:
-        """Say what the run that is watched waits for, if it does."""
+        """Show what the watched run is waiting for, if anything."""
         self._watcher = watcher
         if watcher.outcome.waits:
             self._progress.show_waiting(self._place(watcher.folder.path))
 
     def _place(self, run: Path) -> str:
-        """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
+        """The list and the page may briefly disagree about whether the run has started."""
         listed = self._context.library.find(run)
         if listed is None:
             return waiting_words([read_subject(other).title for other in self._context.jobs.ahead(run)])
@@ -181,7 +181,7 @@ class QueueStatus(QObject):
 
 
 class EngineSwitch(QObject):
-    """Asks for the catalog once, shows the offer on its button, and starts the run."""
+    """Queries the catalog once, shows the offer on its button, and starts the run."""
 
     message = Signal(str, str)
     run_started = Signal(str, str)
@@ -203,7 +203,7 @@ class EngineSwitch(QObject):
         controls.other_engine_asked.connect(self.choose)
 
     def ask(self) -> None:
-        """Ask which engines there are; once."""
+        """Query the available engines, once."""
         if not self._asked:
             self._asked = True
             self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
@@ -217,7 +217,7 @@ class EngineSwitch(QObject):
         self.message.emit("error", formatting.sentence(mistake.message, mistake.field))
 
     def show_run(self, run: RunFolder, *, resumable: bool) -> None:
-        """Another run is shown, or the same one has ended; `resumable` before its last step."""
+        """Show another run, or the same one after it ended; `resumable` before its last step."""
         self._run, self._resumable = run, resumable
         self._show_offer()
 
@@ -229,7 +229,7 @@ class EngineSwitch(QObject):
         self.offered.emit()
 
     def choose(self) -> None:
-        """Start the same run with the other engine; where it can also go on from where this one stopped, ask which."""
+        """Start the same run with the other engine; if it can also continue this one, ask which."""
         offer = self._offer
         if offer is None or not offer.continues or not self._resumable:
             self.start()

@@ -1,4 +1,4 @@
-"""The comparison of chosen runs: their curves, the settings in which they differ, their final metrics."""
+"""The comparison of selected runs: curves, differing settings, final metrics."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,7 +127,7 @@ class CompareView(QWidget):
         dialog.open()
 
     def save(self, path: str) -> None:
-        """Write the table of metrics: as Markdown where the name ends so, else as CSV."""
+        """Save the metrics table as Markdown if the file name says so, else as CSV."""
         form = "markdown" if Path(path).suffix.lower() in (".md", ".markdown") else "csv"
         try:
             Path(path).write_text(self._metrics().format(form), encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""The plot in which the curves of several runs lie over each other, and the list that names them."""
+"""The plot that overlays the curves of several runs, and the list that names them."""
 
 import time
 from array import array
@@ -53,7 +53,7 @@ class _Feed:
 
 
 class OverlayPlot(QWidget):
-    """`show_runs` names the runs; `feed_soon` says that their states have new points."""
+    """`show_runs` names the runs; `feed_soon` signals that their states have new points."""
 
     message = Signal(str, str)
 
@@ -105,7 +105,7 @@ class OverlayPlot(QWidget):
         column.addWidget(self._split, 1)
 
     def show_runs(self, paths: Sequence[Path], names: Sequence[str], states: Mapping[Path, RunState]) -> None:
-        """Compare these; `states` is looked into whenever there is something new."""
+        """Compare these; `states` is read whenever there are new points."""
         self._names, self._states = dict(zip(paths, names, strict=True)), states
         self._curves, self._hidden = [], set()
         self.choice.clear()
@@ -121,17 +121,17 @@ class OverlayPlot(QWidget):
             self.plot = None
 
     def curve(self) -> CurveKind | None:
-        """What is drawn."""
+        """The current curve."""
         place = self.choice.currentIndex()
         return self._curves[place] if 0 <= place < len(self._curves) else None
 
     def feed_soon(self) -> None:
-        """Take over new points at the next turn."""
+        """Take over new points in the next event loop turn."""
         if not self._timer.isActive():
             self._timer.start()
 
     def apply_theme(self) -> None:
-        """The lines of the list in the present colours."""
+        """Redraw the list's lines in the current colours."""
         self.legend.fill(self._names, self._hidden)
 
     def _offer_curves(self) -> None:
@@ -208,7 +208,7 @@ class OverlayPlot(QWidget):
         return len(fresh.xs) == PORTION
 
     def _show_values(self, x: float | None) -> None:
-        """Behind each name where its line is below the mouse, else at its end."""
+        """Show each line's value at the mouse beside its name, else its last value."""
         if self.plot is None:
             return
         values: dict[Path, str] = {}
@@ -227,7 +227,7 @@ class OverlayPlot(QWidget):
 
 
 class _ValueAtTheEnd(QStyledItemDelegate):
-    """The name may be cut, the value never."""
+    """Shortens the name if necessary, never the value."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -244,7 +244,7 @@ class _ValueAtTheEnd(QStyledItemDelegate):
 
 
 class CurveList(QListWidget):
-    """`shown` tells that a person hid a run's curve, or wants it back."""
+    """Emits `shown` when the user hides a run's curve or shows it again."""
 
     shown = Signal(object, bool)
     """The run's folder, and whether its curve is to be seen."""
@@ -274,7 +274,7 @@ class CurveList(QListWidget):
         self.blockSignals(False)
 
     def show_values(self, values: Mapping[Path, str]) -> None:
-        """What stands behind each name."""
+        """Set the value beside each name."""
         self.blockSignals(True)
         for row in range(self.count()):
             item = self.item(row)
@@ -290,7 +290,7 @@ class CurveList(QListWidget):
 
 
 def _line_icon(place: int) -> QIcon:
-    """A piece of the run's line, so that neither colour nor dash alone tells it."""
+    """A sample of the run's line, so that it is not identified by colour or dash alone."""
     picture = QPixmap(26, 12)
     picture.fill(Qt.GlobalColor.transparent)
     with QPainter(picture) as painter:

@@ -1,4 +1,4 @@
-"""The Runs page: every run of this user, found again after each start; runs are compared and deleted here."""
+"""The Runs page: every run of this user, also after a restart; compares and deletes runs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ MAX_COMPARED = 20
 
 
 class Page(QWidget):
-    """Lists runs; what is done with one is said by signals or asked of the services."""
+    """Lists runs; actions are emitted as signals or sent to the services."""
 
     message = Signal(str, str)
     run_selected = Signal(str)
@@ -145,7 +145,7 @@ class Page(QWidget):
         outer.addWidget(self._whole)
 
     def resizeEvent(self, event) -> None:
-        """Some buttons lose their words where there is little room."""
+        """Hide some button texts if there is little room."""
         room = event.size().width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
         losing: dict[QAbstractButton, str] = {self.buttons[key]: BUTTONS[key][0] for key in WORDLESS}
         lack = lambda: sum(button.sizeHint().width() for button in self.buttons.values()) - room  # noqa: E731
@@ -158,7 +158,7 @@ class Page(QWidget):
         super().resizeEvent(event)
 
     def on_shown(self) -> None:
-        """The page came to the front: look at once."""
+        """The page came to the front: refresh at once."""
         self._context.library_watcher.look_now()
 
     def offered_actions(self) -> list[Action]:
@@ -189,7 +189,7 @@ class Page(QWidget):
             self._show_runs()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Show what has changed behind another page."""
+        """Show changes made while another page was visible."""
         self._show_runs()
         super().showEvent(event)
 
@@ -345,7 +345,7 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
 
 
 class RunDeletion(QObject):
-    """`banner` belongs into the page; it is hidden while there is nothing to undo."""
+    """`banner` is placed on the page; it is hidden while there is nothing to undo."""
 
     message = Signal(str, str)
     changed = Signal()
@@ -362,7 +362,7 @@ class RunDeletion(QObject):
         self.banner.buttons.addWidget(self.undo)
 
     def ask(self, runs: Sequence[RunSummary]) -> None:
-        """Ask whether these runs are to be deleted."""
+        """Ask whether to delete these runs."""
         place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
         explanation = tr("This also moves its checkpoints, model and predictions.\n{place}", place=place)
         if len(runs) > 1:
@@ -377,7 +377,7 @@ class RunDeletion(QObject):
         question.open()
 
     def delete(self, runs: Sequence[RunSummary]) -> None:
-        """Move runs to the trash; one that is alive is refused."""
+        """Move runs to the trash; active ones are refused."""
         moved = [move_to_trash(run.path) for run in runs]
         self.changed.emit()
         for refused in (each for each in moved if each.problem):

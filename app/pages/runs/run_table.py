@@ -79,7 +79,7 @@ class _StatePill(QStyledItemDelegate):
 
 
 class RunTable(GroupedList):
-    """Keeps the chosen runs chosen while the list changes."""
+    """Keeps the selection while the list changes."""
 
     run_chosen = Signal(object)
     """A RunSummary, or None where none or several are chosen."""
@@ -116,7 +116,7 @@ class RunTable(GroupedList):
 
     @property
     def runs(self) -> list[RunSummary]:
-        """The runs that are listed."""
+        """The listed runs."""
         return self._model.items
 
     def set_lines(self, lines: Sequence[Line]) -> None:
@@ -128,12 +128,12 @@ class RunTable(GroupedList):
         self.run_chosen.emit(self.chosen())
 
     def chosen(self) -> RunSummary | None:
-        """The run whose line is selected; None where several are."""
+        """The selected run; None if several are selected."""
         found = self.chosen_runs()
         return found[0] if len(found) == 1 else None
 
     def chosen_runs(self) -> list[RunSummary]:
-        """All runs that are selected, each once, in the order of the list."""
+        """All selected runs, each once, in list order."""
         return list({run.path: run for run in self.runs if run.path in self._chosen}.values())
 
     def choose(self, *paths: Path | None) -> None:
@@ -154,7 +154,7 @@ class RunTable(GroupedList):
         self._changing = False
 
     def _rows_of(self, paths: set[Path]) -> list[int]:
-        """The first line of each: under its other tags a run need not be marked."""
+        """The first line of each: a run need not be selected under its other tags too."""
         rows: dict[Path, int] = {}
         for row, line in enumerate(self._model.lines):
             if isinstance(line, RunSummary) and line.path in paths:
@@ -162,7 +162,7 @@ class RunTable(GroupedList):
         return list(rows.values())
 
     def show_sorted(self, column: str, *, descending: bool) -> None:
-        """Mark the column by which the list is sorted."""
+        """Mark the sort column."""
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.horizontalHeader().setSortIndicator(NAMES.index(column), order)
         self._sorted = (column, descending)
@@ -175,7 +175,7 @@ class RunTable(GroupedList):
         self.sort_asked.emit(column, descending)
 
     def item_at_hand(self) -> RunSummary | None:
-        """Enter opens the one run that is chosen."""
+        """The run that Enter opens, if exactly one is selected."""
         return self.chosen()
 
     def _on_selected(self, *_: QItemSelection) -> None:
@@ -192,7 +192,7 @@ class RunTable(GroupedList):
 
 
 class RunName(QStyledItemDelegate):
-    """Two lines where there is a note or a tag, else one."""
+    """Two lines if there is a note or a tag, else one."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         model = index.model()
@@ -226,7 +226,7 @@ class RunName(QStyledItemDelegate):
 
 
 def words_below(run: RunSummary) -> str:
-    """What a person wrote to it."""
+    """The user's note and tags."""
     return "  ".join(filter(None, [run.note, *(f"#{tag}" for tag in run.tags)]))
 
 
@@ -259,13 +259,13 @@ _CELLS: dict[str, Callable[[RunSummary], str]] = {
 
 
 class RunTableModel(GroupedListModel):
-    """Runs, and headings where they are gathered in groups."""
+    """Runs, with headings if they are grouped."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS)
 
     def set(self, lines: Sequence[Line]) -> bool:
-        """Show these; where the same runs stand in the same lines only their cells are painted anew. Says whether not."""
+        """Show these; if the lines hold the same runs, only repaint their cells. Returns whether the lines changed."""
         same = list(map(_identity, lines)) == list(map(_identity, self.lines))
         if not same:
             self.show(lines)
@@ -294,7 +294,7 @@ class RunTableModel(GroupedListModel):
         return None
 
     def _tooltip(self, run: RunSummary) -> str:
-        """What no column shows: how it ended, a person's note, and what sets it apart from the one of its name before."""
+        """Details not in any column: how it ended, the user's note, and what differs from the previous run."""
         before = previous_run(run, self.items)
         differs = list_differences(run, before) if before else []
         if before and differs:

@@ -19,7 +19,7 @@ SIZES = ((tr("Small"), 12), (tr("Normal"), 13), (tr("Large"), 15), (tr("Largest"
 
 
 class AppearanceCard(Card):
-    """Tells what was chosen; what is shown follows `show_preferences`."""
+    """Emits the choice; the display follows `show_preferences`."""
 
     theme_chosen = Signal(str)
     size_chosen = Signal(int)
@@ -45,7 +45,7 @@ class AppearanceCard(Card):
         return group
 
     def show_preferences(self) -> None:
-        """Show what was chosen, perhaps elsewhere. What another version of the settings names becomes the first, or usual."""
+        """Show the current choice; values unknown to this version fall back to the first or usual one."""
         themes = [value for _, value in THEMES]
         chosen = self._preferences.theme
         self.themes.button(themes.index(chosen) if chosen in themes else 0).setChecked(True)
@@ -55,7 +55,7 @@ class AppearanceCard(Card):
 
 
 class LanguageChoice(QWidget):
-    """Tells what was chosen. What comes of it is said in the language that was chosen."""
+    """Emits the choice. Its effect is described in the chosen language."""
 
     chosen = Signal(str)
     restart_wanted = Signal()
@@ -89,7 +89,7 @@ class LanguageChoice(QWidget):
         column.addLayout(row)
 
     def show_preferences(self) -> None:
-        """Show what was chosen; a language that this version does not speak becomes the desktop's."""
+        """Show the current choice; a language unknown to this version becomes the desktop's."""
         self.box.setCurrentIndex(max(0, self.box.findData(self._preferences.language)))
         code = desktop.choose_language(self.box.currentData())
         self.hint.setText(said_in(code, "Burnish switches to English when you restart it. Runs keep going."))

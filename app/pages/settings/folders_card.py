@@ -1,4 +1,4 @@
-"""The folders of runs and caches: where they are, how much lies there, and making room."""
+"""The folders of runs and caches: where they are, how large they are, and freeing space."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit
@@ -21,7 +21,7 @@ TABLES = "tables"
 
 
 class FoldersCard(Card):
-    """Asks the helper for sizes; never looks at a folder itself."""
+    """Queries the helper for sizes; never reads a folder itself."""
 
     message = Signal(str, str)
     folder_chosen = Signal(str, str)
@@ -98,7 +98,7 @@ class FoldersCard(Card):
             self.folder_chosen.emit(name, folder)
 
     def show_folders(self) -> None:
-        """Where runs and caches are kept now."""
+        """Show the current folders of runs and caches."""
         preferences = self._context.preferences
         for line, path in (
             (self.runs_folder, preferences.runs_path()),
@@ -111,7 +111,7 @@ class FoldersCard(Card):
     # Sizes
 
     def ask_sizes(self) -> None:
-        """How much lies there; walking through it takes the helper a moment."""
+        """Query the sizes, which takes the helper a moment."""
         if self._ticket is not None and self._ticket.open:
             self._ticket.cancel()
         for size in (self.runs_size, self.cache_size, self.hub_size):
@@ -217,5 +217,5 @@ class FoldersCard(Card):
 
 
 def _size(count: int) -> str:
-    """Bytes in words, down to `0 MB`."""
+    """A size in words, down to `0 MB`."""
     return formatting.megabytes(count / 1e6)

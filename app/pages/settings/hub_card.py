@@ -30,7 +30,7 @@ NOBODY = tr("Not signed in. Only needed for private or gated models.")
 
 
 class HubCard(Card):
-    """The token goes to the helper once and is kept by the hub's own library; this page forgets it at once."""
+    """The token goes to the helper once and is stored by the hub's own library; this page does not keep it."""
 
     offline_changed = Signal(bool)
     message = Signal(str, str)
@@ -74,11 +74,11 @@ class HubCard(Card):
         self.show_account(HubAccount())
 
     def ask_account(self) -> None:
-        """Who is logged in; asked of the hub where the network may be used."""
+        """Query who is logged in, from the hub if the network may be used."""
         self._context.client.ask("hub_account", {}, self.show_account, self._on_mistake)
 
     def show_account(self, account: HubAccount) -> None:
-        """Show who is logged in, and what can be done about it."""
+        """Show who is logged in, and the possible actions."""
         self._account = account
         self.icon.set_icon("check" if account.name else "info", "success" if account.name else "muted")
         self.who.setText(_sentence(account))
@@ -94,7 +94,7 @@ class HubCard(Card):
         self.login_button.setEnabled(not offline and bool(self.token.text().strip()))
 
     def login(self) -> None:
-        """Hand the token over and forget it."""
+        """Pass the token on without keeping it."""
         token = self.token.text().strip()
         if not token:
             return
@@ -139,7 +139,7 @@ def _sentence(account: HubAccount) -> str:
 
 
 def check_row(card: Card, title: str, reason: str, checked: bool, changed: Callable[[bool], object]) -> QCheckBox:
-    """A check box in a card, and below it what it is good for."""
+    """A check box in a card, with an explanation below it."""
     box = QCheckBox(title)
     box.setChecked(checked)
     box.setAccessibleDescription(reason)
@@ -155,7 +155,7 @@ def check_row(card: Card, title: str, reason: str, checked: bool, changed: Calla
 
 
 class ConsentsCard(Card):
-    """One line for each repository and commit."""
+    """One line per repository and commit."""
 
     message = Signal(str, str)
 
@@ -169,7 +169,7 @@ class ConsentsCard(Card):
         self.show_consents()
 
     def show_consents(self) -> None:
-        """Read them again; another page may have added some."""
+        """Read the consents again; another page may have added some."""
         while (item := self.lines.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -195,7 +195,7 @@ class ConsentsCard(Card):
         return line
 
     def withdraw(self, repository: str, commit: str) -> None:
-        """Agree no longer; a run that is alive goes on."""
+        """Withdraw the consent; an active run continues."""
         try:
             consents.withdraw(repository, commit)
         except InputError as error:

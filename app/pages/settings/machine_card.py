@@ -23,7 +23,7 @@ LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("wa
 
 
 class MachineCard(Card):
-    """Asks the helper's doctor."""
+    """Queries the helper's doctor."""
 
     message = Signal(str, str)
 
@@ -40,17 +40,17 @@ class MachineCard(Card):
         self.body.addLayout(self.lines)
 
     def ask(self) -> None:
-        """Look again."""
+        """Check again."""
         self.check_again.setEnabled(False)
         self._client.ask("doctor", {}, self.show_findings, self.show_mistake)
 
     def show_mistake(self, mistake: ErrorReply) -> None:
-        """Why nothing could be looked at."""
+        """Show why the checks could not be run."""
         self.check_again.setEnabled(True)
         self.banner.show_message("error", mistake.message)
 
     def show_findings(self, answer: dict[str, Any]) -> None:
-        """One line for each thing that was looked at."""
+        """One line per check."""
         self.check_again.setEnabled(True)
         self.banner.clear()
         while (item := self.lines.takeAt(0)) is not None:
@@ -66,7 +66,7 @@ class MachineCard(Card):
 
 
 class FindingLine(QWidget):
-    """One thing that was looked at, and its fix if something is wrong."""
+    """One check, with its fix if something is wrong."""
 
     def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class FindingLine(QWidget):
 
 
 def _sentence(text: str) -> str:
-    """Begun with a capital, unless it begins with the name of a library or device."""
+    """The sentence with a capital letter, unless it starts with the name of a library or device."""
     words = text.split()
     is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
     return translate_message(text) if is_named else formatting.sentence(translate_message(text))

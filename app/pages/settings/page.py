@@ -1,4 +1,4 @@
-"""The Settings page: the look, folders, the hub, consents, CSV, notifications, this machine, and versions."""
+"""The Settings page: appearance, folders, the hub, consents, CSV, notifications, this machine, and versions."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ NO_DESKTOP = tr("Desktop notifications aren't available; Burnish will still noti
 
 
 class Page(QWidget):
-    """Writes every change at once."""
+    """Saves every change at once."""
 
     message = Signal(str, str)
     theme_changed = Signal(str)
@@ -49,7 +49,7 @@ class Page(QWidget):
         columns = QHBoxLayout(holder)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
-        # What can be chosen stands at the left, what is so at the right.
+        # Choices are on the left, information is on the right.
         left = [self.look, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
         right = [self.machine, self._about_card()]
         for cards in (left, right):
@@ -113,7 +113,7 @@ class Page(QWidget):
         return card
 
     def offered_actions(self) -> list[Action]:
-        """Each setting by its title, for the palette: it is brought into view, and changed by whoever came for it."""
+        """Each setting by its title, for the palette, which brings it into view for editing."""
         named = {
             tr("Theme"): self.look.themes.buttons()[0],
             tr("Text size"): self.look.sizes.buttons()[0],
@@ -141,7 +141,7 @@ class Page(QWidget):
     # Changes
 
     def show_preferences(self) -> None:
-        """Show what was chosen elsewhere, for example in the palette."""
+        """Show changes made elsewhere, for example in the palette."""
         self.look.show_preferences()
 
     def _set(self, name: str, value: object) -> None:
@@ -163,7 +163,7 @@ class Page(QWidget):
         self.hub.ask_account()
 
     def set_folder(self, name: str, folder: str) -> None:
-        """Keep runs or caches in another folder; empty means the usual one."""
+        """Move runs or caches to another folder; empty means the default one."""
         self._set(name, folder)
         self.folders.show_folders()
         self.folders.ask_sizes()
@@ -174,7 +174,7 @@ class Page(QWidget):
     # What is here
 
     def on_shown(self) -> None:
-        """Ask what takes the helper a moment: the machine once, the rest whenever somebody looks."""
+        """Query what takes the helper a moment: the machine once, the rest on every visit."""
         self.consents.show_consents()
         self.folders.ask_sizes()
         self.hub.ask_account()

@@ -1,4 +1,4 @@
-"""The choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
+"""The choice of texts to count: a data file, its text column, and optionally a language column."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ NO_LANGUAGE = tr("No languages")
 
 
 class DataChoice(QWidget):
-    """`ready` says whether there is something to count on; the file's first rows are asked for to know its columns."""
+    """`ready` says whether there is something to count; the first rows are queried to learn the columns."""
 
     changed = Signal()
     failed = Signal(str)
@@ -73,17 +73,17 @@ class DataChoice(QWidget):
 
     @property
     def data(self) -> str | dict[str, Any]:
-        """The file whose columns are offered, or the `data` section of a run; empty where none was read."""
+        """The file whose columns are offered, or a run's `data` section; empty if none was read."""
         return self._read
 
     @property
     def name(self) -> str:
-        """What the data is called."""
+        """The data's name."""
         return name_of_path(self.line.text())
 
     @property
     def ready(self) -> bool:
-        """Whether a file and a column of it are chosen."""
+        """Whether a file and a column are chosen."""
         return bool(self._read and self.column.currentText())
 
     def language_column(self) -> str | None:
@@ -103,7 +103,7 @@ class DataChoice(QWidget):
         self._ask(path, {"source": "files", "train": str(Path(path).expanduser())})
 
     def take(self, data: Mapping[str, Any]) -> None:
-        """Count on the training rows of a run: the `data` section of its spec, whatever its source."""
+        """Use the training rows of a run: the `data` section of its spec, whatever its source."""
         section = {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS and value is not None}
         self._show(_name_of(section), tr("The training data of the new run"))
         self._ask(section, section, str((data.get("columns") or {}).get("text") or ""))
@@ -130,12 +130,12 @@ class DataChoice(QWidget):
         self._preview.ask({"data": data})
 
     def _on_written(self) -> None:
-        """Leaving the line without writing changes nothing: of a run it shows a name that is no path."""
+        """Ignore leaving the line unchanged: for a run it shows a name that is not a path."""
         if self.line.text() != self._written:
             self.choose(self.line.text())
 
     def choose_demo(self) -> None:
-        """The reviews that Burnish brings along."""
+        """Choose the reviews included with Burnish."""
         self.choose(str(resource("demo", "sentiment", "train.csv")))
 
     def _on_preview(self, preview: DataPreview) -> None:
@@ -171,19 +171,19 @@ class DataChoice(QWidget):
             self.choose(path)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A file is welcome."""
+        """Accept a file."""
         if dropped_paths(event, specs=True):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the first file that was dropped."""
+        """Use the first dropped file."""
         if paths := dropped_paths(event, specs=True):
             event.acceptProposedAction()
             self.choose(paths[0])
 
 
 def _name_of(section: Mapping[str, Any]) -> str:
-    """What the data of a run is called: its file, or the data set of another source."""
+    """The name of a run's data: its file, or the data set of another source."""
     names = ("train",) if section.get("source", "files") == "files" else ("name", "pair", "folder", "task")
     given = next((section[name] for name in names if section.get(name)), section.get("source", ""))
     first = given[0] if isinstance(given, list) and given else given

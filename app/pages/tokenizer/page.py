@@ -1,4 +1,4 @@
-"""The Tokenizer page: which tokenizer it is about, and the tabs that show it."""
+"""The Tokenizer page: the chosen tokenizer, and the tabs that show it."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -62,17 +62,17 @@ class Page(QWidget):
         self.show_tab(0)
 
     def on_shown(self) -> None:
-        """New runs may have brought tokenizers."""
+        """Offer the tokenizers of new runs."""
         self.choice.refresh()
         self.draft_wanted.emit()
         self.tab().on_shown()
 
     def tab(self) -> TokenizerTab:
-        """The tab in view."""
+        """The current tab."""
         return self.pages.currentWidget()  # type: ignore[return-value]
 
     def show_tab(self, place: int) -> None:
-        """Show a tab, built if this is its first time."""
+        """Show a tab, built on first use."""
         if place not in self._tabs:
             self._tabs[place] = self._build(TABS[place][1])
         self.titles.button(place).setChecked(True)
@@ -96,21 +96,21 @@ class Page(QWidget):
         ]
 
     def show_tokenizer(self, name_or_path: str) -> None:
-        """Look at a folder, file or hub id."""
+        """Show a folder's, file's or hub id's tokenizer."""
         self.choice.choose(name_or_path)
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up, for the tabs that ask for it; `lacks` is a sentence, or empty."""
+        """Set the run being set up, for the tabs that need it; `lacks` is a sentence, or empty."""
         self.choice.offer_draft(spec.get("model") or {})
         for tab in self._tabs.values():
             tab.show_draft(spec, lacks)
 
     def show_data(self) -> None:
-        """Look at the data of the run that is being set up."""
+        """Show the data of the run being set up."""
         self._data_tab().look_at_draft()
 
     def show_step(self, run: str, step: int) -> None:
-        """Look at the rows of an optimizer step of a run."""
+        """Show the rows of an optimizer step of a run."""
         self._data_tab().show_step(run, step)
 
     def _data_tab(self) -> Any:
@@ -118,17 +118,17 @@ class Page(QWidget):
         return self.tab()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A folder or file is welcome."""
+        """Accept a folder or file."""
         if dropped_paths(event, specs=True):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """A tokenizer is chosen; of any other file the tokens are shown."""
+        """Choose a dropped tokenizer; for any other file show its tokens."""
         self.take(Path(dropped_paths(event, specs=True)[0]))
         event.acceptProposedAction()
 
     def take(self, path: Path) -> None:
-        """Look at a tokenizer, or at the tokens of a text file."""
+        """Show a tokenizer, or the tokens of a text file."""
         if tokenizer_list.is_tokenizer(path):
             self.show_tokenizer(str(tokenizer_list.tokenizer_of(path)))
         else:

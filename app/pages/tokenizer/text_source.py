@@ -1,4 +1,4 @@
-"""The choice of texts: any data that Burnish reads, and which of its columns count."""
+"""The choice of texts: any data that Burnish reads, and which of its columns to use."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -36,7 +36,7 @@ _HINTS = {"files": tr("A file or folder"), "names": tr("Name of the split, for e
 
 
 class TextSource(Card):
-    """Asks for the first rows of what is chosen, to know its columns."""
+    """Queries the first rows of the choice, to learn its columns."""
 
     changed = Signal()
     """Other data, other columns, or what is known of them."""
@@ -98,23 +98,23 @@ class TextSource(Card):
         return self._sources.get(str(self._draft.get("data.source", "files")))
 
     def data(self) -> dict[str, Any]:
-        """The `data` section of what is chosen."""
+        """The `data` section of the choice."""
         values = self._draft.values().get("data", {})
         return {name: value for name, value in values.items() if name not in _NOT_OF_TEXTS and value is not None}
 
     def columns(self) -> list[str]:
-        """The columns that are ticked."""
+        """The checked columns."""
         return self.columns_menu.checked_items()
 
     def name(self) -> str:
-        """A name for what is made of them; of a file that is called as many are, its folder's."""
+        """A name for the result; a common file name is replaced by its folder's."""
         found = data_name(self._draft, self.entry)
         path = self._draft.get("data.train")
         is_common = found.lower() in COMMON and split_kind(self.entry) == "files" and isinstance(path, str)
         return PurePath(path).parent.name or found if is_common else found
 
     def reason(self) -> str:
-        """Why there are no texts yet, as a sentence; empty where there are."""
+        """Why there are no texts yet, as a sentence; empty if there are."""
         if not self._sources:
             return tr("The backend has not answered yet.")
         if lacking := data_source.missing_data(self._draft, self.entry):
@@ -126,7 +126,7 @@ class TextSource(Card):
         return "" if self.columns() else tr("Choose a column with texts.")
 
     def change(self, key: str, value: Any) -> None:
-        """Take over what a person changed: a dotted key of the spec."""
+        """Apply the user's change: a dotted key of the spec."""
         if self._draft.set(key, value):
             if key == "data.train":
                 forget_reading(self._draft, self.entry)
@@ -134,13 +134,13 @@ class TextSource(Card):
             self._ask()
 
     def take(self, data: Mapping[str, Any]) -> None:
-        """Another `data` section as a whole."""
+        """Use another `data` section as a whole."""
         self._draft = Draft({"data": {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS}})
         self._show_source()
         self._ask()
 
     def show_mistake(self, sentence: str) -> None:
-        """Say why the data cannot be used; empty takes it back."""
+        """Show why the data cannot be used; empty clears it."""
         self.banner.show_message("error", sentence)
 
     def _on_source(self, name: str) -> None:
@@ -221,12 +221,12 @@ class TextSource(Card):
     # Drops
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A file dropped anywhere on the card is the data."""
+        """Accept a file dropped anywhere on the card as data."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Files are read as files, whatever the source was."""
+        """Read the drop as files, whatever the source was."""
         if split_kind(self.entry) != "files" and "files" in self._sources:
             self._on_source("files")
         self.train.dropEvent(event)

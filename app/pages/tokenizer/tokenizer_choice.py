@@ -1,4 +1,4 @@
-"""The choice of a tokenizer: demo models', runs', own, recent and cached ones, a folder, a file or a hub id."""
+"""The choice of a tokenizer: from demo models, runs, own, recent and cached ones, a folder, a file or a hub id."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from backend.contract.rpc.models import CachedModels
 
 
 class TokenizerChoice(QWidget):
-    """A list that may be typed into, and a button that looks for a folder or a file."""
+    """An editable list, and a button to browse for a folder or file."""
 
     chosen = Signal(str)
     """The folder, file or hub id that is now to be used."""
@@ -51,7 +51,7 @@ class TokenizerChoice(QWidget):
         self.browse_button.setAccessibleName(tr("Browse"))
 
     def refresh(self) -> None:
-        """Offer what has come since: new runs bring tokenizers."""
+        """Offer new tokenizers, for example from new runs."""
         for model in DEMO_MODELS:
             self._add(tr("{name} · demo model", name=model.name), str(model.folder))
         for run in self._context.library.runs:
@@ -64,7 +64,7 @@ class TokenizerChoice(QWidget):
             self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
 
     def offer_draft(self, model: Mapping[str, Any]) -> None:
-        """Offer the tokenizer of the run that is being set up, with its options (the `model` section of its spec)."""
+        """Offer the tokenizer of the run being set up, with its options (the `model` section of its spec)."""
         value, title = tokenizer_list.of_draft(model)
         if value == self._of_draft:
             return
@@ -79,7 +79,7 @@ class TokenizerChoice(QWidget):
             self._on_chosen()
 
     def tokenizer(self) -> str:
-        """The folder, file or hub id that is chosen or typed; with options as `contract.tokens.options` writes it."""
+        """The chosen or typed folder, file or hub id; with options in the format of `contract.tokens.options`."""
         text = self.box.currentText().strip()
         place = self.box.findText(text)
         return self.box.itemData(place) if place >= 0 and self.box.itemData(place) else text
@@ -92,7 +92,7 @@ class TokenizerChoice(QWidget):
         self.chosen.emit(name_or_path)
 
     def _on_chosen(self) -> None:
-        """Enter both activates an entry and is pressed; it chooses once."""
+        """Enter both activates an entry and is a key press; choose only once."""
         if self.tokenizer() != self._last:
             self._last = self.tokenizer()
             self.chosen.emit(self._last)
@@ -102,7 +102,7 @@ class TokenizerChoice(QWidget):
             self.box.addItem(title, value)
 
     def _offer_made(self) -> None:
-        """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
+        """Offer tokenizers made here, except missing or forgotten ones."""
         there = {
             one.path: one.title for one in tokenizer_list.made_tokenizers(self._context.preferences) if one.is_there
         }

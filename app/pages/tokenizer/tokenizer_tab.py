@@ -1,4 +1,4 @@
-"""What the tabs of the Tokenizer page share: the chosen tokenizer, the run that is being set up, and long questions."""
+"""What the tabs of the Tokenizer page share: the chosen tokenizer, the run being set up, and long queries."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -46,7 +46,7 @@ class TokenizerTab(QWidget):
         self._draft: Mapping[str, Any] = {}
 
     def use(self, tokenizer: str) -> None:
-        """Another tokenizer was chosen: a folder, file or hub id."""
+        """Switch to another tokenizer: a folder, file or hub id."""
         if tokenizer != self.tokenizer:
             self.tokenizer = tokenizer
             self._on_tokenizer()
@@ -55,10 +55,10 @@ class TokenizerTab(QWidget):
         """Show `tokenizer`."""
 
     def on_shown(self) -> None:
-        """The tab came into view, for the first time or again."""
+        """The tab was shown, for the first time or again."""
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up, and what it still lacks as a sentence."""
+        """Set the run being set up, and what is missing from it as a sentence."""
         self._draft = spec
 
     def _connect_data(self, data: DataChoice, banner: Banner) -> None:
@@ -68,7 +68,7 @@ class TokenizerTab(QWidget):
         data.run_asked.connect(lambda: self._take_draft_data(data.take))
 
     def _take_draft_data(self, take: Callable[[dict[str, Any]], None]) -> None:
-        """Use the data of the run that you are setting up; if there is none yet, say so."""
+        """Use the data of the run being set up; if there is none yet, say so."""
         self.draft_wanted.emit()
         data = self._draft.get("data") or {}
         if data.get("source", "files") == "files" and not data.get("train"):
@@ -88,7 +88,7 @@ def waiting_question(
     stopped: tuple[str, str, str],
     ask_again: Callable[[], None] | None = None,
 ) -> LatestQuestion:
-    """A question whose progress and answer `stack` shows; call `show_waiting` if an answer may take its time.
+    """A query whose progress and answer `stack` shows; call `show_waiting` if an answer may take long.
 
     `failed` is the title if there is no answer, `stopped` the title, sentence and button after a stop, `opened` what a
     LatestQuestion keeps open.

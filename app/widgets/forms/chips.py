@@ -12,7 +12,7 @@ from app.widgets.icon_label import IconButton
 
 
 def chips(titles: Sequence[str], chosen: Callable[[int], object] | None = None) -> tuple[QButtonGroup, QHBoxLayout]:
-    """Round buttons of which one is chosen; ids count from 0. `chosen` is told which one a person clicks."""
+    """Rounded buttons, one of which is selected; ids count from 0. `chosen` is told which one a person clicks."""
     row = QHBoxLayout()
     row.setSpacing(6)
     group: QButtonGroup | None = None
@@ -33,7 +33,7 @@ def chips(titles: Sequence[str], chosen: Callable[[int], object] | None = None) 
 
 
 def _reach(button: QAbstractButton, chosen: bool) -> None:
-    """Tab comes to the chosen one, arrows to the others; Qt itself does so only once one had the focus."""
+    """Tab goes to the selected one, arrows to the others; Qt only does so once one has had the focus."""
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if chosen else Qt.FocusPolicy.ClickFocus)
 
 
@@ -42,7 +42,7 @@ MAX_CHIPS = 8
 
 
 class FilterChips(QWidget):
-    """The conditions that hold now and how much is left; hidden while nothing is asked for."""
+    """The active conditions and how much matches; hidden while there are none."""
 
     dropped = Signal(str)
     """The key of a condition that is taken back."""
@@ -85,7 +85,7 @@ class FilterChips(QWidget):
         return button
 
     def words(self) -> list[str]:
-        """What the chips say."""
+        """The texts of the chips."""
         return [button.text().replace("&&", "&") for button in self._buttons]
 
     def chip(self, key: str) -> QPushButton:
@@ -93,5 +93,5 @@ class FilterChips(QWidget):
         return next(button for button in self._buttons if button.property("key") == key)
 
     def show_count(self, words: str) -> None:
-        """How many rows are left, in words."""
+        """Show how many rows match, in words."""
         self.count.setText(words)

@@ -1,4 +1,4 @@
-"""One editor for each type of field; a form chooses among them by the field's schema alone."""
+"""One editor for each type of field; a form chooses among them only by the field's schema."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class Editor(QObject):
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Tell at once what was typed, where an editor waits for the next letter."""
+        """Emit pending typed text at once, if an editor waits for more."""
 
 
 class BooleanEditor(Editor):
@@ -87,7 +87,7 @@ class EnumEditor(Editor):
 
 
 class NumberEditor(Editor):
-    """Whole numbers and numbers, also as 3e-5; empty where nothing is allowed."""
+    """Integers and floats, also as 3e-5; empty if null is allowed."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._line = NumberLine(field.kinds == ("integer",))
@@ -119,7 +119,7 @@ class NumberEditor(Editor):
 
 
 class TextEditor(Editor):
-    """A line of text; empty is nothing where nothing is allowed."""
+    """A line of text; empty means null if that is allowed."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._line = QLineEdit()
@@ -138,7 +138,7 @@ class TextEditor(Editor):
 
 
 class WordsEditor(Editor):
-    """A line of text of which some are offered."""
+    """A line of text with suggestions."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._box = QuietComboBox()
@@ -157,7 +157,7 @@ class WordsEditor(Editor):
 
 
 class ListEditor(Editor):
-    """A list of words or numbers in one line, separated by commas."""
+    """A list of words or numbers on one line, separated by commas."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._line = QLineEdit(placeholderText=tr("not set") if field.nullable else tr("none, or a, b, c"))
@@ -172,7 +172,7 @@ class ListEditor(Editor):
 
 
 class MixedEditor(Editor):
-    """Words and numbers in one field, for example `epoch`, `never` or 500; the words are offered."""
+    """Words and numbers in one field, for example `epoch`, `never` or 500; the words are suggested."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._box = QuietComboBox()
@@ -193,7 +193,7 @@ class MixedEditor(Editor):
 
 
 class PathEditor(Editor):
-    """A file, a folder or a hub id, with Browse; `path` in the schema may say file or folder."""
+    """A file, a folder or a hub id, with Browse; `path` in the schema may be file or folder."""
 
     def __init__(self, field: FieldSchema) -> None:
         holder = QWidget()
@@ -289,5 +289,5 @@ EDITORS: dict[str, type[Editor]] = {
 
 
 def editor_for(field: FieldSchema) -> Editor:
-    """The editor of a field's type."""
+    """The editor for a field's type."""
     return EDITORS[field.editor](field)  # type: ignore[call-arg]

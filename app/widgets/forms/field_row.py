@@ -18,7 +18,7 @@ COLUMNS = 4
 
 
 class FieldRow(QObject):
-    """Takes the next three lines of a grid; `key` is what the field is called in a spec."""
+    """Takes the next three lines of a grid; `key` is the field's key in a spec."""
 
     edited = Signal()
     reset_asked = Signal()
@@ -67,7 +67,7 @@ class FieldRow(QObject):
 
     @property
     def reset(self) -> IconToolButton:
-        """The way back to the default."""
+        """The button that restores the default."""
         if self._reset is None:
             self._reset = IconToolButton("undo", self._reset_words(), "faint", 14)
             self._reset.clicked.connect(self.reset_asked)
@@ -81,26 +81,26 @@ class FieldRow(QObject):
 
     @property
     def mistake(self) -> str:
-        """What is wrong with the field, as said below it; empty where nothing is."""
+        """The field's error, as shown below it; empty if there is none."""
         return self._mistake.text() if self._mistake is not None else ""
 
     # The value
 
     def show_value(self, value: Any) -> None:
-        """Put a value into the editor; one that it shows already is left as a person is writing it."""
+        """Put a value into the editor; if it already shows that value, what the user is typing stays."""
         self.value = value
         if not self._shows(value):
             self.editor.set_value(value)
-        # A value that somebody chose may be wrong; what is not chosen yet is no mistake.
+        # A chosen value may be wrong; a missing choice is not an error.
         self.mark("" if value == self.field.default else self.field.mistake(value))
         self._show_changed()
 
     def is_changed(self) -> bool:
-        """Whether the value differs from the default that there is."""
+        """Whether the value differs from the current default."""
         return "default" in self.field.schema and self.value != self.usual
 
     def set_usual(self, value: Any) -> None:
-        """Take a value for the default that somebody goes back to; one of a task comes before the field's own."""
+        """Set the value that a reset returns to; a task's default overrides the field's own."""
         self.usual = value
         if self._reset is not None:
             self._reset.setToolTip(self._reset_words())
@@ -108,7 +108,7 @@ class FieldRow(QObject):
         self._show_changed()
 
     def read(self) -> str:
-        """Take the editor's value over; returns the mistake, in which case the old value stays."""
+        """Apply the editor's value; returns the error, in which case the old value stays."""
         value, mistake = self._read_editor()
         if not mistake:
             self.value = value
@@ -117,7 +117,7 @@ class FieldRow(QObject):
         return mistake
 
     def own_mistake(self) -> str:
-        """What is wrong with what the editor shows; takes nothing over, as nobody would be told."""
+        """What is wrong with the editor's content; applies nothing, because nobody would be notified."""
         return self._read_editor()[1]
 
     def _read_editor(self) -> tuple[Any, str]:
@@ -132,7 +132,7 @@ class FieldRow(QObject):
         return not mistake and current == value and isinstance(current, bool) == isinstance(value, bool)
 
     def mark(self, sentence: str) -> None:
-        """Show a mistake at the field; empty takes it away."""
+        """Show an error at the field; empty clears it."""
         if self._mistake is None and sentence:
             self._mistake = label("", "mistake", wrap=True)
             self._grid.addWidget(self._mistake, self._line + 1, 1)
@@ -147,16 +147,16 @@ class FieldRow(QObject):
 
     @property
     def is_used(self) -> bool:
-        """Whether the field means something under the values of the others."""
+        """Whether the field applies, given the values of the others."""
         return self._used
 
     @property
     def is_shown(self) -> bool:
-        """Whether the field means something now and is not left out by a search."""
+        """Whether the field applies and is not filtered out by a search."""
         return self._used and self._sought
 
     def show_used(self, used: bool) -> None:
-        """Show the field where its setting means something; what was typed wrong into it goes with it."""
+        """Show the field if its setting applies; hiding it discards invalid text."""
         if used != self._used:
             self._used = used
             if not used and self.own_mistake():
@@ -164,7 +164,7 @@ class FieldRow(QObject):
             self._show()
 
     def show_sought(self, sought: bool) -> None:
-        """Leave the field out of what is shown, or take it in again."""
+        """Hide the field from search results, or show it again."""
         if sought != self._sought:
             self._sought = sought
             self._show()
@@ -186,7 +186,7 @@ class FieldRow(QObject):
         _set_property(self.title, "changed", changed)
 
     def show_help(self) -> None:
-        """All that is known of the field, beside it, until a key or a click elsewhere."""
+        """Show everything about the field, beside it, until a key or a click elsewhere."""
         FieldHelp(self.field.title, help_lines(self.field, self.key), self.ask).popup_at(self.ask)
 
 
@@ -202,7 +202,7 @@ def _set_property(widget: QWidget, name: str, value: bool) -> None:
 
 
 def help_lines(field: FieldSchema, key: str) -> list[str]:
-    """Description, what may be entered, unit, default, and the key, a line each."""
+    """Description, allowed values, unit, default, and key, one line each."""
     lines = [" ".join(field.help.split())] if field.help else []
     lines.append(tr("Accepts {taken}.", taken=_accepted_words(field)))
     if field.unit:
@@ -247,7 +247,7 @@ HELP_WIDTH = 320
 
 
 class FieldHelp(QFrame):
-    """A small sheet over the page that goes at the next key or click."""
+    """A popup over the page that closes at the next key or click."""
 
     def __init__(self, title: str, lines: list[str], parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)

@@ -21,7 +21,7 @@ from app.core import i18n
 
 
 class QuietComboBox(QComboBox):
-    """A drop-down; turning the wheel over it scrolls the page unless it has the focus.
+    """A drop-down; the wheel scrolls the page unless it has the focus.
 
     `name` is its accessible name, `hint` its tooltip; `activated` is called when a person has chosen an item.
     """
@@ -54,7 +54,7 @@ class QuietComboBox(QComboBox):
         self.setCurrentIndex(max(self.findData(chosen), min(0, self.count() - 1)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Of what is too long the middle is left out: names are told apart by their ends as well."""
+        """Elide long text in the middle, because names also differ at their ends."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         parts = QStyle.SubControl
@@ -69,7 +69,7 @@ class QuietComboBox(QComboBox):
             self.style().drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Only where a person meant it."""
+        """Only with the focus."""
         if self.hasFocus():
             super().wheelEvent(event)
         else:
@@ -77,7 +77,7 @@ class QuietComboBox(QComboBox):
 
 
 class CheckMenu(QuietComboBox):
-    """A drop-down in which several things can be ticked; it shows which ones are, or `none`."""
+    """A drop-down with check boxes; it shows the checked items, or `none`."""
 
     changed = Signal()
 
@@ -90,23 +90,23 @@ class CheckMenu(QuietComboBox):
         self.offer([], [])
 
     def offer(self, choices: Sequence[str], ticked: Sequence[str]) -> None:
-        """Other things to tick; emits nothing."""
+        """Offer other items; emits nothing."""
         self.menu.clear()
         self._actions = [self._action(choice, choice in ticked) for choice in choices]
         self.setEnabled(bool(choices))
         self._show()
 
     def checked_items(self) -> list[str]:
-        """What is ticked, in the order in which it is offered."""
+        """The checked items, in the order offered."""
         return [str(action.data()) for action in self._actions if action.isChecked()]
 
     def tick(self, choices: Sequence[str]) -> None:
-        """Tick these and no others, as if a person had."""
+        """Check these and no others, as if the user had."""
         for action in self._actions:
             action.setChecked(action.data() in choices)
 
     def showPopup(self) -> None:
-        """The list of what can be ticked, as wide as the field."""
+        """Show the list of items, as wide as the field."""
         self.menu.setMinimumWidth(self.width())
         self.menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
 
@@ -130,7 +130,7 @@ class CheckMenu(QuietComboBox):
 
 
 class _TurnedInFocus:
-    """Comes before the widget's own class, whose wheel it guards."""
+    """A mixin before the widget's own class that ignores the wheel without focus."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Only where a person meant it."""
@@ -141,7 +141,7 @@ class _TurnedInFocus:
 
 
 class QuietSpinBox(_TurnedInFocus, QSpinBox):
-    """A whole number."""
+    """An integer."""
 
     def __init__(self, minimum: int = 0, maximum: int = 99, value: int = 0) -> None:
         super().__init__(minimum=minimum, maximum=maximum, value=value)
@@ -149,7 +149,7 @@ class QuietSpinBox(_TurnedInFocus, QSpinBox):
 
 
 class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
-    """A number of so many decimals."""
+    """A number with a fixed number of decimals."""
 
     def __init__(self, minimum: float, maximum: float, step: float, decimals: int) -> None:
         super().__init__(minimum=minimum, maximum=maximum, singleStep=step, decimals=decimals)
@@ -157,11 +157,11 @@ class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
         self.setLocale(QLocale(i18n.current_language()))
 
     def validate(self, text: str, place: int) -> object:
-        """Point and comma are both taken for the decimal sign."""
+        """Accept both point and comma as the decimal separator."""
         return super().validate(self._own(text), place)
 
     def valueFromText(self, text: str) -> float:
-        """The same of what was typed to its end."""
+        """The same for finished input."""
         return super().valueFromText(self._own(text))
 
     def _own(self, text: str) -> str:
@@ -169,7 +169,7 @@ class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
 
 
 class QuietSlider(_TurnedInFocus, QSlider):
-    """A number by its place."""
+    """A slider."""
 
     def __init__(self, orientation: Qt.Orientation) -> None:
         super().__init__(orientation)
@@ -177,14 +177,14 @@ class QuietSlider(_TurnedInFocus, QSlider):
 
 
 class NumberLine(QLineEdit):
-    """A line for a number; the arrow keys count whole numbers up and down."""
+    """A line for a number; the arrow keys step integers up and down."""
 
     def __init__(self, whole: bool) -> None:
         super().__init__()
         self._whole = whole
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Up and down change a whole number by one."""
+        """Up and down change an integer by one."""
         step = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
         if step and self._whole and self.text().strip().lstrip("-").isdigit():
             self.setText(str(int(self.text()) + step))

@@ -13,7 +13,7 @@ from backend.contract.run.notes import RunNotes, tags_of
 
 
 class NotesBar(QWidget):
-    """What is typed is kept when a field is left, or by Enter."""
+    """Text is saved when a field is left, or on Enter."""
 
     written = Signal(object, object)
     """The run's folder and its RunNotes."""
@@ -39,7 +39,7 @@ class NotesBar(QWidget):
             field.editingFinished.connect(self._on_edited)
 
     def show_notes(self, path: Path | None, notes: RunNotes) -> None:
-        """The words of the run in a folder, if there is one; what is being typed stays while the same is shown anew."""
+        """Show the notes of the run in a folder, if any; text being typed is kept if the run is the same."""
         if path == self._run and notes == self._stored:
             return
         if path != self._run:

@@ -47,7 +47,7 @@ class PathField(QWidget):
         self.setFocusProxy(self.line)
 
     def set_browsing(self, browsing: bool, hint: str) -> None:
-        """Whether it holds files, which can be browsed and dropped, or names; `hint` stands in the empty line."""
+        """Set whether it holds files, which can be browsed and dropped, or names; `hint` is the placeholder."""
         for widget in (self.file_button, self.folder_button):
             widget.setVisible(browsing)
         self.setAcceptDrops(browsing)
@@ -55,7 +55,7 @@ class PathField(QWidget):
 
     @property
     def value(self) -> Paths:
-        """What the line stands for."""
+        """The value that the text stands for."""
         return self._value
 
     def set_value(self, value: Paths) -> None:
@@ -68,7 +68,7 @@ class PathField(QWidget):
         self.line.setToolTip(text)
 
     def choose(self, value: Paths) -> None:
-        """As if a person had chosen it."""
+        """Set it as if the user had chosen it."""
         if value != self._value:
             self.set_value(value)
             self.changed.emit(self._value)
@@ -79,7 +79,7 @@ class PathField(QWidget):
         self.choose(parts if len(parts) > 1 else parts[0] if parts else None)
 
     def _on_rest(self) -> None:
-        """Whoever has written the whole name of a file need not press Enter; folders may be on the way to one."""
+        """Accept a complete file name without Enter; a folder may be the start of a longer path."""
         parts = self._parts()
         if parts and self.acceptDrops() and all(Path(part).is_file() for part in parts):
             self._on_edited()
@@ -102,12 +102,12 @@ class PathField(QWidget):
         return self._value if isinstance(self._value, str) else ""
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files are welcome."""
+        """Accept files."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take what was dropped."""
+        """Use the drop."""
         paths = dropped_paths(event)
         if paths:
             event.setDropAction(Qt.DropAction.CopyAction)
@@ -116,7 +116,7 @@ class PathField(QWidget):
 
 
 def dropped_paths(event: QDropEvent, specs: bool = False) -> list[str]:
-    """The local files and folders of a drop; `specs` are left to the page, which asks for them by name."""
+    """The dropped local files and folders; `specs` are left to the page, which handles them by name."""
     paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
     return [path for path in paths if specs or not is_spec(path)]
 
@@ -126,12 +126,12 @@ MARGIN = 4
 
 
 class PathLine(QLineEdit):
-    """While nobody types it shows the end of a path that is too long: beginnings are alike."""
+    """Shows the end of a path that is too long while nobody is typing: the starts are alike."""
 
     left_out = Qt.TextElideMode.ElideLeft
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The shortened text unless it fits or is being written."""
+        """Paint the shortened text unless it fits or is being edited."""
         option = QStyleOptionFrame()
         self.initStyleOption(option)
         area = self.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, self)
@@ -146,6 +146,6 @@ class PathLine(QLineEdit):
             painter.drawText(area.adjusted(MARGIN, 0, -MARGIN, 0), int(Qt.AlignmentFlag.AlignVCenter), elided)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Nobody types any more."""
+        """Shorten the text again after editing."""
         super().focusOutEvent(event)
         self.update()

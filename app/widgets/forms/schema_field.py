@@ -1,4 +1,4 @@
-"""Reads a field's JSON Schema: which editor it needs, its values as text, and what is wrong with a value."""
+"""Reads a field's JSON Schema: which editor it needs, its values as text, and why a value is invalid."""
 
 import csv
 import json
@@ -38,12 +38,12 @@ class FieldSchema:
 
     @property
     def title(self) -> str:
-        """What stands before the field."""
+        """The field's label."""
         return str(self.schema.get("title") or capitalize(self.name.replace("_", " ")))
 
     @property
     def help(self) -> str:
-        """One sentence about it; what code marks as such stands in quotation marks."""
+        """One sentence about it; code is in quotation marks."""
         return _CODE.sub(lambda found: tr("“{title}”", title=found[1]), str(self.schema.get("description") or ""))
 
     @property
@@ -53,31 +53,31 @@ class FieldSchema:
 
     @property
     def group(self) -> str:
-        """The heading under which it stands."""
+        """The heading that it is grouped under."""
         return str(self.schema.get("group") or "")
 
     @property
     def advanced(self) -> bool:
-        """Whether it is folded away."""
+        """Whether it is collapsed by default."""
         return bool(self.schema.get("advanced"))
 
     @property
     def default(self) -> Any:
-        """The value that applies if the user sets none; None if the schema names no default."""
+        """The default value; None if the schema has none."""
         return self.schema.get("default")
 
     @property
     def examples(self) -> list[str]:
-        """Values that people often want."""
+        """Commonly used values."""
         return [str(example) for example in self.schema.get("examples", ())]
 
     def choice_title(self, choice: Any) -> str:
-        """What a choice is called where somebody chooses."""
+        """A choice's display title."""
         return str(self.schema.get("choices", {}).get(choice, {}).get("title") or choice)
 
     @property
     def member_kinds(self) -> tuple[str, ...]:
-        """The JSON types of a list's members; empty where they are lists or mappings themselves."""
+        """The JSON types of a list's members; empty if they are lists or mappings."""
         parts = [
             part for one in _parts(self.schema) if one.get("type") == "array" for part in _parts(one.get("items", {}))
         ]
@@ -86,7 +86,7 @@ class FieldSchema:
 
     @property
     def holds_texts(self) -> bool:
-        """Whether it is a mapping whose values are texts, such as environment variables."""
+        """Whether it is a mapping with text values, such as environment variables."""
         return any(
             one.get("type") == "object" and dict(one.get("additionalProperties") or {}).get("type") == "string"
             for one in _parts(self.schema)
@@ -117,13 +117,13 @@ class FieldSchema:
         return "mixed"
 
     def mistake(self, value: Any) -> str:
-        """Why a value cannot be used, as one plain sentence; empty where it can."""
+        """Why a value is invalid, as one plain sentence; empty if it is valid."""
         error = best_match(self._validator.iter_errors(value))
         return sentence_of(error, self) if error else ""
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[FieldSchema]:
-    """The fields of an object schema, in order; `$ref` into its own `$defs` is followed."""
+    """The fields of an object schema, in order; `$ref` into its own `$defs` is resolved."""
     needed = schema.get("required", ())
     properties = schema.get("properties", {})
     return [field_of(name, _follow_reference(part, schema), name in needed) for name, part in properties.items()]
@@ -146,7 +146,7 @@ def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> Fi
 
 
 def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The alternatives of a schema; itself where it has none."""
+    """The alternatives of a schema; itself if it has none."""
     return list(schema.get("anyOf") or schema.get("oneOf") or [schema])
 
 
@@ -167,7 +167,7 @@ _KIND_WORDS = {
 
 
 def accepted_words(field: FieldSchema) -> str:
-    """What a field takes, for people: `epoch`, `never` or a whole number."""
+    """The allowed values of a field, for people: `epoch`, `never` or a whole number."""
     words = [f"“{choice}”" for choice in field.choices if choice is not None]
     words += [_kind_words(kind, field) for kind in field.kinds if kind in _KIND_WORDS]
     if field.nullable:
@@ -212,7 +212,7 @@ def sentence_of(error: ValidationError, field: FieldSchema) -> str:
 
 
 class NotUsableError(ValueError):
-    """The text in an editor is no value; the message says what to enter."""
+    """The text in an editor is not a valid value; the message says what to enter."""
 
 
 def number_text(value: Any) -> str:
@@ -223,7 +223,7 @@ def number_text(value: Any) -> str:
 
 
 def mixed_text(value: Any) -> str:
-    """Any value in one line."""
+    """Any value on one line."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -234,7 +234,7 @@ def mixed_text(value: Any) -> str:
 
 
 def mixed_value(text: str, field: FieldSchema) -> Any:
-    """What a line means for a field: one of its words, a number or a list where it takes such, else text."""
+    """The value of a line for a field: one of its words, a number or a list if allowed, else text."""
     text = text.strip()
     if not text:
         return None if field.nullable else ""
@@ -255,12 +255,12 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
 
 
 def list_text(values: Any) -> str:
-    """A list in one line, its members separated by commas; a member with a comma stands in quotes."""
+    """A list on one line, separated by commas; a member that contains a comma is quoted."""
     return ", ".join(f'"{value}"' if isinstance(value, str) and "," in value else str(value) for value in values or ())
 
 
 def list_value(text: str, field: FieldSchema) -> Any:
-    """The members of a line: numbers where the list takes numbers, else texts as they are, patterns such as `*.0.*` too."""
+    """The members of a line: numbers if the list holds numbers, else literal texts, also patterns like `*.0.*`."""
     inner = text.strip().removeprefix("[").removesuffix("]")
     cells = next(csv.reader([inner.replace("\n", ",")], skipinitialspace=True), [])
     members = [_member(cell.strip(), field.member_kinds) for cell in cells if cell.strip()]
@@ -278,7 +278,7 @@ def _member(text: str, kinds: tuple[str, ...]) -> Any:
 
 
 def with_texts(values: Any) -> Any:
-    """A mapping whose numbers and truth values are written as the texts that they stand for."""
+    """A mapping whose numbers and booleans are converted to text."""
     if not isinstance(values, dict):
         return values
     return {str(key): value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""A form made from a JSON Schema alone: it knows types of fields, never fields."""
+"""A form made only from a JSON Schema: it knows types of fields, never individual fields."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ fields end below each other."""
 
 
 class SchemaForm(QWidget):
-    """`prefix` is put before the keys of `changed`: a form for `training` tells of `training.batch_size`."""
+    """`prefix` is prepended to the keys in `changed`: a form for `training` emits `training.batch_size`."""
 
     changed = Signal(str, object)
     """Dotted key and the new, valid value."""
@@ -94,12 +94,12 @@ class SchemaForm(QWidget):
         return button
 
     def apply_theme(self) -> None:
-        """The fold's arrow in the present colour."""
+        """Redraw the arrow in the current colour."""
         name = "chevron-down" if self._fold.isChecked() else "chevron-right"
         self._fold.setIcon(theme.icon(name, "muted", 14))
 
     def set_unfolded(self, unfolded: bool) -> None:
-        """Show the advanced fields or fold them away."""
+        """Show or hide the advanced fields."""
         self._fold.setChecked(unfolded)
         self._more.setVisible(unfolded)
         self.apply_theme()
@@ -119,16 +119,16 @@ class SchemaForm(QWidget):
         }
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Show these values; fields that are not named keep theirs; emits nothing."""
+        """Show these values; other fields keep theirs; emits nothing."""
         for name, value in values.items():
             if name in self._rows:
                 self._rows[name].show_value(value)
         self._show_used()
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """Show these values, and the defaults where none is named; emits no change.
+        """Show these values, and defaults for all others; emits no change.
 
-        What a field shows already is left alone, cursor and all: somebody may be writing it.
+        A field that already shows its value is left alone, including the cursor: the user may be typing.
         """
         for name, row in self._rows.items():
             row.show_value(values.get(name, row.field.default))
@@ -136,18 +136,18 @@ class SchemaForm(QWidget):
         self.mistakes_changed.emit()
 
     def set_defaults(self) -> None:
-        """Show the defaults everywhere; emits nothing."""
+        """Show all defaults; emits nothing."""
         for row in self._rows.values():
             row.show_value(row.field.default)
         self._show_used()
 
     def set_usual(self, values: Mapping[str, Any]) -> None:
-        """Defaults that come before those of the schema; no shown value changes by it."""
+        """Defaults that override those of the schema; displayed values do not change."""
         for name, row in self._rows.items():
             row.set_usual(values.get(name, row.field.default))
 
     def _show_used(self) -> None:
-        """Fields whose `when` names other values of other fields mean nothing now, and nor does what is wrong there."""
+        """Hide fields whose `when` does not match other fields' values, along with their errors."""
         before = self.mistakes()
         for row in self._rows.values():
             wanted = row.field.schema.get("when")
@@ -165,11 +165,11 @@ class SchemaForm(QWidget):
     # Mistakes
 
     def mistakes(self) -> dict[str, str]:
-        """Field → sentence, for the marked fields that mean something now."""
+        """Field → sentence, for the visible marked fields."""
         return {name: row.mistake for name, row in self._rows.items() if row.mistake and row.is_used}
 
     def first_mistaken(self) -> FieldRow | None:
-        """The first marked field that means something now."""
+        """The first visible marked field."""
         return next((self._rows[name] for name in self.mistakes()), None)
 
     def mistake_sentences(self) -> list[str]:
@@ -177,7 +177,7 @@ class SchemaForm(QWidget):
         return [formatting.mistake(self._rows[name].title.text(), text) for name, text in self.mistakes().items()]
 
     def mark(self, name: str, sentence: str) -> bool:
-        """Show a mistake at a field, given by dotted key or name; returns whether the form has the field."""
+        """Show an error at a field, given by dotted key or name; returns whether the form has the field."""
         row = self._rows.get(self._own(name))
         if row is None:
             return False
@@ -188,7 +188,7 @@ class SchemaForm(QWidget):
         return True
 
     def clear_marks(self) -> None:
-        """Take away the mistakes that were said from outside; what cannot be read stays marked."""
+        """Clear the errors reported from outside; invalid input stays marked."""
         for row in self._rows.values():
             row.mark(row.own_mistake())
         self.mistakes_changed.emit()
@@ -213,12 +213,12 @@ class SchemaForm(QWidget):
         self.changed.emit(row.key, row.value)
 
     def flush(self) -> None:
-        """Take over what an editor has not told yet, as it waits for the next letter."""
+        """Apply text that an editor has not emitted yet because it waits for more."""
         for row in self._rows.values():
             row.editor.flush()
 
     def forget_typed(self) -> bool:
-        """Show the last good value wherever something wrong was typed; says whether there was such a field."""
+        """Restore the last valid value wherever the text is invalid; returns whether there was such a field."""
         wrong = [row for row in self._rows.values() if row.own_mistake()]
         for row in wrong:
             row.editor.set_value(row.value)
@@ -230,11 +230,11 @@ class SchemaForm(QWidget):
     # Looking for fields
 
     def keys(self) -> list[str]:
-        """The dotted keys of all fields that mean something now, in their order."""
+        """The dotted keys of all fields that apply now, in order."""
         return [row.key for row in self._rows.values() if row.is_used]
 
     def show_matches(self, keys: Collection[str], *, alone: bool) -> None:
-        """Unfold the fields of these dotted keys; `alone` leaves all others out."""
+        """Show the fields with these dotted keys, including collapsed ones; `alone` hides all others."""
         for row in self._rows.values():
             row.show_sought(not alone or row.key in keys)
         for heading, rows in self._headings:
@@ -244,5 +244,5 @@ class SchemaForm(QWidget):
         self._fold.setVisible(self._has_fold and not alone)
 
     def row_of(self, key: str) -> FieldRow | None:
-        """The field of a dotted key."""
+        """The row of a field, by dotted key."""
         return next((row for row in self._rows.values() if row.key == key), None)

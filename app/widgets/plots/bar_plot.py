@@ -23,7 +23,7 @@ LETTERS = 14
 
 @dataclass(frozen=True)
 class Bars:
-    """One value in each group, in a colour token."""
+    """One value per group, in a colour token."""
 
     name: str
     values: Sequence[float]
@@ -31,7 +31,7 @@ class Bars:
 
 
 class BarPlot(QWidget):
-    """Hovering a bar tells its value; there is nothing to zoom."""
+    """Hovering over a bar shows its value; there is no zoom."""
 
     spoken_role = Role.Chart
 
@@ -73,7 +73,7 @@ class BarPlot(QWidget):
         self.apply_theme()
 
     def show_bars(self, groups: Sequence[str], bars: Sequence[Bars], unit: str = "") -> None:
-        """Show other bars; every one has as many values as there are groups."""
+        """Show other bars; each has one value per group."""
         self._groups, self._bars, self._unit = list(groups), list(bars), unit
         words = (
             f"{group or 'all'}: " + ", ".join(f"{each.name} {figure(each.values[place], '.3g')}" for each in bars)
@@ -84,11 +84,11 @@ class BarPlot(QWidget):
         self._draw()
 
     def caption(self) -> str:
-        """What the line below the plot says."""
+        """The text of the line below the plot."""
         return self._said.text()
 
     def apply_theme(self) -> None:
-        """Everything in the present colours."""
+        """Redraw in the current colours."""
         self._widget.setBackground(theme.hex_color("card"))
         for side in ("left", "bottom"):
             axis = self._plot.getAxis(side)

@@ -26,7 +26,7 @@ HEAD = -1
 
 
 class ConfusionMatrix(HoverPlot):
-    """A cell is tinted by its share of its row: right ones green, wrong ones red."""
+    """A cell is coloured by its share of its row: correct ones green, wrong ones red."""
 
     spoken_role = Role.Chart
 
@@ -57,12 +57,12 @@ class ConfusionMatrix(HoverPlot):
         self.update()
 
     def show_shares(self, on: bool) -> None:
-        """Write shares of each row instead of counts."""
+        """Show shares of each row instead of counts."""
         self._as_shares = on
         self.update()
 
     def show_chosen(self, actual: str, predicted: str) -> None:
-        """Mark a pair, a label alone, or nothing; emits nothing."""
+        """Mark a pair, a single label, or nothing; emits nothing."""
         names = [name for name in (actual, predicted) if name]
         known = bool(names) and all(name in self._labels for name in names)
         row, column = (self._labels.index(name) if known and name else HEAD for name in (actual, predicted))
@@ -89,7 +89,7 @@ class ConfusionMatrix(HoverPlot):
     # Geometry
 
     def _side(self, width: int | None = None) -> float:
-        """The width and height of a cell at the present width, or at another."""
+        """A cell's width and height at the current or another width."""
         across = self.width() if width is None else width
         room = across - self._left() - 4
         largest = LARGEST * 1.5 if across >= ROOMY else LARGEST
@@ -110,18 +110,18 @@ class ConfusionMatrix(HoverPlot):
         return 20 + self._widest()
 
     def _top(self, width: int | None = None) -> int:
-        """Room for the predicted labels, which are turned where they are wider than a cell."""
+        """The space for the predicted labels, which are rotated if they are wider than a cell."""
         return 22 + (self._widest() if self._turned(width) else 20)
 
     def _turned(self, width: int | None = None) -> bool:
         return self._widest() > self._side(width)
 
     def hasHeightForWidth(self) -> bool:
-        """Layouts ask for the height at a width: a height told after each resizing would go round in circles with a scroll bar."""
+        """Layouts query the height for a width: setting it after each resize would cause a loop with the scroll bar."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """As high as its cells at that width."""
+        """The height of all cells at that width."""
         return round(self._top(width) + self._side(width) * len(self._labels)) + 4
 
     def sizeHint(self) -> QSize:
@@ -133,7 +133,7 @@ class ConfusionMatrix(HoverPlot):
         return QSize(width, self.heightForWidth(width))
 
     def part_at(self, place: QPointF) -> tuple[int, int] | None:
-        """Actual and predicted place of the cell under a point; HEAD instead of one of them on a label."""
+        """The actual and predicted index of the cell at a point; HEAD instead of one of them for a label."""
         side = self._side()
         row, column = (
             max(HEAD, int((along - begin) // side))
@@ -143,7 +143,7 @@ class ConfusionMatrix(HoverPlot):
         return (row, column) if inside and self.box_of(row, column).adjusted(0, 0, GAP, GAP).contains(place) else None
 
     def box_of(self, row: int, column: int) -> QRectF:
-        """Where a cell lies, or a label."""
+        """The rectangle of a cell or label."""
         side = self._side()
         if column == HEAD:
             return QRectF(18, self._top() + row * side, self._left() - 20, side - GAP)
@@ -154,7 +154,7 @@ class ConfusionMatrix(HoverPlot):
     # Painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Labels, cells, and the chosen one outlined."""
+        """Labels, cells, and the selection outlined."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_axes(painter)
@@ -171,7 +171,7 @@ class ConfusionMatrix(HoverPlot):
                     painter.drawRoundedRect(self.box_of(*cell).adjusted(1, 1, -1, -1), 4, 4)
 
     def _in_view(self, area: QRect) -> tuple[range, range]:
-        """The rows and columns whose cells lie in an area: 150 labels have 22,500 cells, of which few are in sight."""
+        """The rows and columns whose cells overlap an area: 150 labels have 22,500 cells, few of them visible."""
         side, last = self._side(), len(self._counts)
         first_row, first_column = (area.top() - self._top()) // side, (area.left() - self._left()) // side
         end_row, end_column = (area.bottom() - self._top()) // side + 1, (area.right() - self._left()) // side + 1
@@ -238,13 +238,13 @@ class ConfusionMatrix(HoverPlot):
     # Mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a pair or a label; the chosen one again takes the choice back."""
+        """Select a pair or a label; clicking it again clears the selection."""
         cell = self.part_at(event.position())
         if cell is not None:
             self._choose(cell)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move, onto the labels too, Enter chooses, Escape takes the choice back."""
+        """Arrows move, also to the labels, Enter selects, Escape clears the selection."""
         moves = {Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1)}
         key, last = Qt.Key(event.key()), len(self._labels) - 1
         if key in moves and last >= 0:
@@ -272,7 +272,7 @@ class ConfusionMatrix(HoverPlot):
         self.pair_chosen.emit(*("" if place == HEAD else self._labels[place] for place in (row, column)))
 
     def words_of(self, part: tuple[int, int]) -> str:
-        """`61 rows: actual positive, predicted negative (12.2% of this actual label)`; of a label what a click does."""
+        """`61 rows: actual positive, predicted negative (12.2% of this actual label)`; for a label, its click."""
         row, column = part
         if column == HEAD:
             rows = trn("{count} row", "{count} rows", sum(self._counts[row]))
@@ -293,7 +293,7 @@ def _as_high_as_wide() -> QSizePolicy:
 
 
 def tint(token: str, share: float) -> QColor:
-    """The ground of a cell, never so deep that its number cannot be read."""
+    """A cell's background, light enough for its number to be readable."""
     color = theme.color(token)
     color.setAlphaF(PALEST + ((DEEPEST_DARK if theme.is_dark() else DEEPEST_LIGHT) - PALEST) * share)
     return color

@@ -33,7 +33,7 @@ _WORDS = {"predicted": "", "right": "", "wrong": tr("predicted"), "actual": tr("
 
 
 def bars_of(probabilities: Mapping[str, float], prediction: str, actual: str | None) -> list[Bar]:
-    """The bars of a row, the likeliest first."""
+    """The bars of a row, most likely first."""
     ordered = sorted(probabilities.items(), key=lambda each: -each[1])
     return [Bar(label, value, _mark(label, prediction, actual)) for label, value in ordered]
 
@@ -45,7 +45,7 @@ def _mark(label: str, prediction: str, actual: str | None) -> str:
 
 
 class LabelBars(QWidget):
-    """The first labels, the marked ones among them whatever their place, and the rest on request."""
+    """The first labels, including the marked ones whatever their rank, and the rest on request."""
 
     def __init__(self, name: str = tr("Probabilities"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,7 +69,7 @@ class LabelBars(QWidget):
         self._more.setVisible(not few)
 
     def visible_bars(self) -> list[Bar]:
-        """The bars that are drawn now."""
+        """The bars currently drawn."""
         return self._canvas.bars
 
     def _unfold(self) -> None:
@@ -101,7 +101,7 @@ class _Canvas(QWidget):
         return QSize(160, ROW * len(self.bars))
 
     def _label_width(self) -> int:
-        """As wide as the widest label, at most two thirds: the number beside the bar says the same."""
+        """As wide as the widest label, at most two thirds: the number beside the bar shows the value too."""
         metrics = QFontMetrics(theme.font(13, QFont.Weight.DemiBold))
         widest = max((metrics.horizontalAdvance(bar.label) + _suffix_width(bar) for bar in self.bars), default=0)
         room = self.width() - GUTTER - VALUE - 2 * GAP

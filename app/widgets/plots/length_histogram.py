@@ -1,4 +1,4 @@
-"""A histogram of lengths with round bins and the limit, in another color beyond it."""
+"""A histogram of lengths with round bins and the limit, with bars beyond it in another colour."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ MAX_TICKS = 8
 
 
 class LengthHistogram(QWidget):
-    """`say` gives the words for a bar that the mouse, or an arrow key, is on."""
+    """`say` returns the text for the bar under the mouse or selected by the arrow keys."""
 
     spoken_role = Role.Chart
 
@@ -45,15 +45,15 @@ class LengthHistogram(QWidget):
         self.update()
 
     def hover_text(self) -> str:
-        """What is said of the bar under the mouse; empty where there is none."""
+        """The text for the bar under the mouse; empty if there is none."""
         return self._say(self._hovered) if self._bins is not None and self._hovered >= 0 else ""
 
     def sizeHint(self) -> QSize:
-        """Wide and not too low."""
+        """Wide and reasonably high."""
         return QSize(480, 260)
 
     def apply_theme(self) -> None:
-        """Colours are read at every paint."""
+        """Nothing to update: colours are read at every paint."""
         self.update()
 
     # Painting
@@ -62,13 +62,13 @@ class LengthHistogram(QWidget):
         return QRectF(LEFT, TOP, max(1, self.width() - LEFT - RIGHT), max(1, self.height() - TOP - BOTTOM))
 
     def x_of(self, tokens: float) -> float:
-        """Where a length stands."""
+        """The x position of a length."""
         assert self._bins is not None
         area = self._area()
         return area.left() + area.width() * min(1.0, tokens / self._bins.end)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Scale, bars, limit, words."""
+        """Paint scale, bars, limit and text."""
         if self._bins is None:
             return
         with QPainter(self) as painter:
@@ -145,7 +145,7 @@ class LengthHistogram(QWidget):
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """The bar above or below the mouse."""
+        """Hover over the bar above or below the mouse."""
         area, bins = self._area(), self._bins
         inside = bins is not None and area.left() <= event.position().x() < area.right()
         share = (event.position().x() - area.left()) / area.width()
@@ -158,7 +158,7 @@ class LengthHistogram(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go from bar to bar."""
+        """Arrows move from bar to bar."""
         if self._bins is None or event.key() not in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             super().keyPressEvent(event)
             return

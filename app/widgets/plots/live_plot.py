@@ -41,9 +41,9 @@ class _Canvas(pg.PlotWidget):
 
 
 class LivePlot(Card):
-    """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again.
+    """Curves over a shared x, for example training steps. Drag to zoom, double-click to reset the view.
 
-    With the keyboard: arrows move the cross-hair, + and - zoom around it, Shift with arrows moves the view, Home shows all.
+    Keyboard: arrows move the crosshair, + and - zoom around it, Shift with arrows moves the view, Home resets it.
     """
 
     hovered = Signal(object)
@@ -113,7 +113,7 @@ class LivePlot(Card):
         self.body.setContentsMargins(0, 0, 0, 0)
 
     def apply_theme(self) -> None:
-        """Background, axes and pens in the present colours."""
+        """Background, axes and pens in the current colours."""
         self._widget.setBackground(theme.hex_color("card"))
         for side in ("left", "bottom"):
             axis = self._plot.getAxis(side)
@@ -133,24 +133,24 @@ class LivePlot(Card):
     # Data
 
     def append(self, key: str, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> None:
-        """Add points to one curve; x must not fall; NaN makes a gap."""
+        """Add points to one curve; x must not decrease; NaN makes a gap."""
         if len(xs):
             self.series[key].append(np.asarray(xs, np.float64), np.asarray(ys, np.float64))
             self._ask()
 
     def clear_series(self, keys: Sequence[str]) -> None:
-        """Forget the points of some curves."""
+        """Remove the points of some curves."""
         for key in keys:
             self.series[key].clear()
         self._ask()
 
     def rename(self, key: str, words: str) -> None:
-        """Call a curve otherwise in the legend."""
+        """Rename a curve in the legend."""
         self.series[key].style = replace(self.series[key].style, label=words)
         self._write_legend()
 
     def clear(self) -> None:
-        """Forget all points and marks and the zoom."""
+        """Remove all points and marks and reset the zoom."""
         for series in self.series.values():
             series.clear()
         self._zoomed = False
@@ -165,11 +165,11 @@ class LivePlot(Card):
         self._ask()
 
     def set_marks(self, marks: Sequence[Mark]) -> None:
-        """Vertical lines as (x, what it is, colour token), for example the best step."""
+        """Vertical lines as (x, text, colour token), for example the best step."""
         self.marks.set_lines(marks)
 
     def set_ticks(self, ticks: Sequence[float], word: str) -> None:
-        """Triangles at the bottom, for example where checkpoints are."""
+        """Triangles at the bottom, for example for checkpoints."""
         self.marks.set_ticks(ticks, word)
         self._place_ticks()
 
@@ -178,28 +178,28 @@ class LivePlot(Card):
         self.marks.place(self._view.viewRange()[1][0] + ABOVE_AXIS * self._view.viewPixelSize()[1])
 
     def set_breaks(self, breaks: Sequence[float], others: bool = False) -> None:
-        """Break the lines after these x: the plot's own, or those of `others` that it is compared with."""
+        """Break the lines after these x: the plot's own, or those of the compared `others`."""
         for series in self.series.values():
             if bool(series.style.twin_of) == others:
                 series.set_breaks(list(breaks))
         self._ask()
 
     def set_x(self, label: str, kind: Kind) -> None:
-        """What x is from now on; the points have to be given anew."""
+        """Change the x axis; the points must be sent again."""
         self.crosshair.x_label, self.crosshair.x_kind = label, kind
         self._axes["bottom"].set_kind(kind)
         self.show_hover(None)
         self.show_all()
 
     def set_smoothing(self, share: float) -> None:
-        """The share of what is visible over which smoothed curves are averaged; 0 draws the points themselves."""
+        """Set the share of the visible range over which smoothed curves are averaged; 0 draws the points themselves."""
         for series in self.series.values():
             series.set_smoothing(share)
         self._write_legend()
         self._ask()
 
     def set_logarithmic(self, on: bool) -> None:
-        """Whether y is drawn as a logarithm; values that are not positive are left out then."""
+        """Set whether y is logarithmic; values that are not positive are left out then."""
         heights = self._view.heights(on) if on != self._logarithmic else None
         self._logarithmic = on
         self._log.setChecked(on)
@@ -210,7 +210,7 @@ class LivePlot(Card):
         self._redraw_all()
 
     def show_all(self) -> None:
-        """Leave the zoom."""
+        """Reset the zoom."""
         self._zoomed = False
         self._redraw_all()
 
@@ -230,12 +230,12 @@ class LivePlot(Card):
             redraw_turns().ask(self)
 
     def showEvent(self, event) -> None:
-        """What came while hidden is drawn now."""
+        """Draw points that arrived while hidden."""
         super().showEvent(event)
         self._ask()
 
     def redraw(self) -> None:
-        """Hand the scene what changed; called when it is this plot's turn."""
+        """Update the scene with what changed; called when it is this plot's turn."""
         if not self.isVisible():
             return
         changed = [series for series in self.series.values() if series.changed]
@@ -259,7 +259,7 @@ class LivePlot(Card):
         self._grid_missing = not len(ticks)
 
     def _show_whole(self) -> bool:
-        """Fit the range around all points; returns whether it changed. Headroom makes changes rare."""
+        """Fit the range to all points; returns whether it changed. Headroom makes changes rare."""
         filled = [series.points for series in self.series.values() if len(series)]
         if not filled:
             return False
@@ -296,17 +296,17 @@ class LivePlot(Card):
     # Looking closer
 
     def hide_legend(self) -> None:
-        """Whoever shows the plot names its curves and tells their values."""
+        """Hide the legend: the surrounding view names the curves and shows their values."""
         self._legend.hide()
         self.crosshair.tells_values = False
 
     def set_curve_hidden(self, key: str, hidden: bool) -> None:
-        """Hide one curve, or show it again."""
+        """Hide or show one curve."""
         self.series[key].set_hidden(hidden)
         self._ask()
 
     def set_pin(self, x: float | None) -> None:
-        """A line at a place that was picked; None takes it away."""
+        """Set a line at a selected position; None removes it."""
         self._pin.setVisible(x is not None)
         if x is not None:
             self._pin.setPos(x)
@@ -323,7 +323,7 @@ class LivePlot(Card):
         self._redraw_all()
 
     def show_hover(self, x: float | None) -> None:
-        """Put the cross-hair at x and say what every curve is there; None takes it away."""
+        """Put the crosshair at x and show every curve's value there; None removes it."""
         self.crosshair.show_at(x)
 
     # To take along
@@ -347,7 +347,7 @@ class LivePlot(Card):
             spoken.setAccessibleDescription(plot_legend.describe_curves(self.series))
 
     def _place_legend(self) -> None:
-        """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
+        """Beside the heading if all of it fits there, else below; without a heading it can have two lines."""
         self.corner.invalidate()  # else it tells the width of the words before
         taken = self.corner.sizeHint().width()
         if self.corner.indexOf(self._legend) >= 0:
@@ -359,7 +359,7 @@ class LivePlot(Card):
             (self.body if below else self.corner).insertWidget(0, self._legend)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There may be more room for the legend, or less."""
+        """Place the legend again for the new width."""
         super().resizeEvent(event)
         self._place_legend()
 
@@ -373,15 +373,15 @@ LATE_MS = 10
 
 
 class Redrawable(Protocol):
-    """What takes turns."""
+    """Anything that can wait in the redraw queue."""
 
     def redraw(self) -> None:
-        """Take over all that is new."""
+        """Take over everything new."""
         ...
 
 
 class RedrawQueue(QObject):
-    """Gives each waiting plot its turn, first come first served; sleeps while nobody waits."""
+    """Gives each waiting plot its turn, first come, first served; idle while nothing waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -391,7 +391,7 @@ class RedrawQueue(QObject):
         self._began = 0.0
 
     def ask(self, plot: Redrawable) -> None:
-        """Ask for one turn; asking again before it came changes nothing."""
+        """Request one turn; repeated requests before it have no effect."""
         self._waiting.setdefault(id(plot), weakref.ref(plot))
         if not self._timer.isActive():
             self._began = time.perf_counter()
@@ -420,7 +420,7 @@ _turns: list[RedrawQueue] = []
 
 
 def redraw_turns() -> RedrawQueue:
-    """The one queue of the process."""
+    """The only queue in the process."""
     if not _turns:
         _turns.append(RedrawQueue())
     return _turns[0]

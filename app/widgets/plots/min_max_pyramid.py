@@ -1,8 +1,8 @@
-"""One series of a plot as a pyramid of minima and maxima, so that any range reduces to few points at once.
+"""One series of a plot as a pyramid of minima and maxima, so that any range is quickly reduced to few points.
 
-Level 0 holds the points; each higher level holds, for blocks of FANOUT entries of the level below, the smallest and
+Level 0 holds the points; each higher level holds, per block of FANOUT entries of the level below, the smallest and
 largest value. Appending touches each level once per FANOUT entries (amortised O(1) per point); reducing a range reads
-the finest level that has few enough blocks. NaN stands for a value that is not a number and makes a gap.
+the finest level with few enough blocks. NaN marks a missing value and makes a gap.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ FANOUT = 8
 
 
 class _Level:
-    """Growing arrays of equal length: where each block begins, its minimum and its maximum."""
+    """Growing arrays of equal length: each block's start, minimum and maximum."""
 
     kept = 3
 
@@ -37,17 +37,17 @@ class _Level:
 
 
 class _Points(_Level):
-    """Level 0, where minimum and maximum are the point itself and are kept once: a third of a long curve's memory."""
+    """Level 0, where minimum and maximum are the point itself, stored once: a third less memory for long curves."""
 
     kept = 2
 
     def view(self, first: int, last: int) -> Floats:
-        """A copy, as no view has one row twice; ranges that are asked for are short."""
+        """A copy, because no view can have one row twice; the requested ranges are short."""
         return self.columns[[0, 1, 1], first : min(last, self.count)]
 
 
 class MinMaxPyramid:
-    """x must not fall; y may be NaN."""
+    """x must not decrease; y may be NaN."""
 
     def __init__(self) -> None:
         self.clear()
@@ -57,7 +57,7 @@ class MinMaxPyramid:
 
     @property
     def xs(self) -> Floats:
-        """All x, as a view that the next append may leave behind."""
+        """All x, as a view that is only valid until the next append."""
         return self._points.columns[0, : len(self)]
 
     @property
@@ -98,13 +98,13 @@ class MinMaxPyramid:
         self._complete(index + 1)
 
     def bounds(self, first: float = -np.inf, last: float = np.inf) -> tuple[float, float] | None:
-        """Smallest and largest y between two x, or None where there is none."""
+        """Smallest and largest y between two x, or None if there is none."""
         _, ys = self.reduce(first, last, 512)
         ys = ys[np.isfinite(ys)]
         return (float(ys.min()), float(ys.max())) if ys.size else None
 
     def reduce(self, first: float = -np.inf, last: float = np.inf, points: int = 1600) -> tuple[Floats, Floats]:
-        """At most `points` points that draw like all points from first to last, one neighbour beyond each end."""
+        """At most `points` points that draw like all points from first to last, plus one neighbour beyond each end."""
         xs = self.xs
         begin = max(0, int(np.searchsorted(xs, first)) - 1)
         end = min(len(self), int(np.searchsorted(xs, last, side="right")) + 1)
@@ -117,7 +117,7 @@ class MinMaxPyramid:
         return out_x, out_y
 
     def _blocks(self, begin: int, end: int, most: int) -> Floats:
-        """The range as at most `most` blocks: the finest level that suffices, merged evenly, and its loose tail."""
+        """The range as at most `most` blocks: the finest sufficient level, merged evenly, and the incomplete tail."""
         index, size = 0, 1
         while (end - begin) // (size * FANOUT) >= most and index + 1 < len(self._levels):
             index, size = index + 1, size * FANOUT
@@ -130,7 +130,7 @@ class MinMaxPyramid:
 
 
 def _merge(blocks: Floats, most: int) -> Floats:
-    """Neighbouring blocks joined so that at most `most` remain."""
+    """Merge neighbouring blocks so that at most `most` remain."""
     count = blocks.shape[1]
     if count <= most:
         return blocks

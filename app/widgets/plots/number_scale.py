@@ -13,7 +13,7 @@ MARGIN = 14
 
 
 class NumberScale(QWidget):
-    """The range is that of all rows, widened where a number lies outside."""
+    """The range is that of all rows, extended if a number is outside."""
 
     spoken_role = Role.Chart
 
@@ -45,20 +45,20 @@ class NumberScale(QWidget):
         self.update()
 
     def error(self) -> float | None:
-        """Predicted less actual."""
+        """Predicted minus actual."""
         return None if self._predicted is None or self._actual is None else self._predicted - self._actual
 
     def sizeHint(self) -> QSize:
-        """One line with words above and below."""
+        """One line with text above and below."""
         return QSize(240, HEIGHT)
 
     def x_of(self, number: float) -> float:
-        """Where a number stands."""
+        """The x position of a number."""
         share = (number - self._low) / (self._high - self._low)
         return MARGIN + share * (self.width() - 2 * MARGIN)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Range, error, both dots, and their words: predicted above, actual below."""
+        """Paint range, error, both dots, and their text: predicted above, actual below."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(theme.color("track"), 4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))

@@ -1,4 +1,4 @@
-"""Small groups of bars, such as two tokenizers for each measure, on a common scale with their numbers."""
+"""Small groups of bars, such as two tokenizers per measure, with their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOKENS = ("accent", "plot_2", "plot_3", "plot_4")
 
 @dataclass(frozen=True)
 class Group:
-    """One measure: a number for each name, as it is drawn and as it is read."""
+    """One measure: a number per name, as drawn and as text."""
 
     title: str
     values: Sequence[float]
@@ -27,7 +27,7 @@ class Group:
 
 
 class PairedBars(QWidget):
-    """Each group has a scale of its own, from zero to its `most`."""
+    """Each group has its own scale, from zero to its `most`."""
 
     spoken_role = Role.Chart
 
@@ -38,7 +38,7 @@ class PairedBars(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_groups(self, names: Sequence[str], groups: Sequence[Group]) -> None:
-        """Other bars; `names` say whose they are, in every group alike."""
+        """Show other bars; `names` label them, the same in every group."""
         self._names, self._groups = names, groups
         lines = [
             f"{group.title}: {', '.join(f'{name} {words}' for name, words in zip(names, group.words, strict=True))}"
@@ -49,12 +49,12 @@ class PairedBars(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """All groups below each other."""
+        """The height of all groups."""
         each = TITLE + ROW * len(self._names) + GAP
         return QSize(320, max(0, each * len(self._groups) - GAP))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Title, then a name, a bar and a number for each."""
+        """Paint a title, then a name, a bar and a number for each."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             top = 0.0

@@ -1,4 +1,4 @@
-"""The axes of a plot: the choices of x, the positions of the ticks, and how the numbers read."""
+"""The axes of a plot: the choices of x, the positions of the ticks, and number formats."""
 
 from math import ceil, floor, log10
 from typing import Literal
@@ -40,13 +40,13 @@ class PlotAxis(pg.AxisItem):
         self.kind: Kind = "number"
 
     def set_kind(self, kind: Kind) -> None:
-        """Other numbers stand on this axis from now on."""
+        """Change the kind of numbers on this axis."""
         self.kind = kind
         self.picture = None
         self.update()
 
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:  # noqa: N803
-        """Time in whole minutes, hours and days, steps whole; everything else as pyqtgraph has it."""
+        """Time in whole minutes, hours and days, steps as integers; everything else as in pyqtgraph."""
         if self.kind != "duration" or maxVal - minVal < TICKS:
             spacings: list[tuple[float, float]] = super().tickSpacing(minVal, maxVal, size)  # type: ignore[assignment]
             if self.kind in WHOLE and spacings[0][0] < 1:
@@ -56,7 +56,7 @@ class PlotAxis(pg.AxisItem):
         return [(next((one for one in SECONDS if one >= wanted), WEEK * ceil(wanted / WEEK)), 0)]
 
     def logTickValues(self, minVal: float, maxVal: float, size: float, stdTicks: list) -> list:  # noqa: N803
-        """Few powers of ten and what stands between them; within one power as even numbers, so that some are in sight."""
+        """A few powers of ten and values between; within one power evenly spaced numbers, so that some are visible."""
         low, high = max(minVal, -LARGEST_POWER), min(maxVal, LARGEST_POWER)
         if high - low < 1:
             spacing = self.tickSpacing(10**low, 10**high, size)[0][0]
@@ -74,7 +74,7 @@ class PlotAxis(pg.AxisItem):
         return [(stride, powers), (None, [value for value in between if low <= value <= high])]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """`0.35`, `20`, and `10⁷` where that is shorter."""
+        """`0.35`, `20`, and `10⁷` if that is shorter."""
         if all(-3 <= value < log10(MILLION) for value in values):
             return [figure(10**value, ",.6g") for value in values]
         return [localize_sign(words) for words in super().logTickStrings(values, scale, spacing)]
@@ -96,7 +96,7 @@ class PlotAxis(pg.AxisItem):
 
 
 def clock(seconds: float, spacing: float) -> str:
-    """A tick of time, as exact as the distance between ticks asks for: `45 s`, `1:45`, `5 min`, `1 h 05`, `2 d 6 h`."""
+    """A time tick, as precise as the tick spacing requires: `45 s`, `1:45`, `5 min`, `1 h 05`, `2 d 6 h`."""
     whole = round(seconds)
     minutes, hours = whole // 60, whole // 3600
     if spacing < 60:
@@ -109,7 +109,7 @@ def clock(seconds: float, spacing: float) -> str:
 
 
 def value_words(value: float, label: str, kind: Kind) -> str:
-    """One place on an axis: `step 1 200`, `epoch 1.25`, `1.34 M tokens`, `5 min 20 s`."""
+    """A position on an axis: `step 1 200`, `epoch 1.25`, `1.34 M tokens`, `5 min 20 s`."""
     if kind == "duration":
         return formatting.duration(value)
     if kind == "count":

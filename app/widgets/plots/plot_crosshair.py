@@ -25,7 +25,7 @@ AWAY = 12
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: its colour, its name and its value; `dashed` as the curve is."""
+    """One curve: its colour, name and value; `dashed` as the curve is."""
 
     token: str
     name: str
@@ -34,7 +34,7 @@ class Line:
 
 
 class PlotReadout(QWidget):
-    """Lies over the plot and lets the mouse through."""
+    """An overlay on the plot, transparent to the mouse."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,11 +45,11 @@ class PlotReadout(QWidget):
         self.hide()
 
     def text(self) -> str:
-        """All of it as one line."""
+        """All of it on one line."""
         return " · ".join([self.title, *(f"{line.name} {line.value}" for line in self.lines)])
 
     def show_at(self, area: QRect, x: int, title: str, lines: Sequence[Line]) -> None:
-        """Show these beside x, within the area of the parent where curves are drawn."""
+        """Show these beside x, within the parent's plot area."""
         self.title, self.lines = title, list(lines)
         self.resize(self._width(), self._row() * (1 + len(self.lines)) + 2 * PADDING)
         right = x + AWAY
@@ -71,7 +71,7 @@ class PlotReadout(QWidget):
         return max([metrics.horizontalAdvance(self.title), *rows]) + 2 * PADDING
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A card with one line a curve."""
+        """A card with one line per curve."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             card = theme.color("card")
@@ -102,7 +102,7 @@ KEY_STEP = 0.01
 
 
 class PlotCrosshair(QObject):
-    """Stands at one x; `moved` tells of a person's moves alone, so that other plots can follow."""
+    """Positioned at one x; `moved` is only emitted for the user's moves, so that other plots can follow."""
 
     moved = Signal(object)
     """The x, or None where it left."""
@@ -128,11 +128,11 @@ class PlotCrosshair(QObject):
             watched.installEventFilter(self)
 
     def apply_theme(self) -> None:
-        """The line in the present colours."""
+        """Redraw the line in the current colours."""
         self._line.setPen(pg.mkPen(theme.color("border_strong")))
 
     def on_mouse_moved(self, place: QPointF) -> None:
-        """The mouse is at a place of the scene."""
+        """Handle the mouse at a scene position."""
         inside = self._view.sceneBoundingRect().contains(place)
         self._move(self._view.mapSceneToView(place).x() if inside else None)
 
@@ -142,7 +142,7 @@ class PlotCrosshair(QObject):
             self.moved.emit(x)
 
     def show_at(self, x: float | None) -> None:
-        """Stand at x; None goes away."""
+        """Move to x; None hides it."""
         self.x = x
         left, right = self._view.viewRange()[0]
         inside = x is not None and bool(left <= x <= right) and self._widget.isVisible()
@@ -173,7 +173,7 @@ class PlotCrosshair(QObject):
         return Line(series.style.color_token, name, value, owner is not None)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A double-click asks for everything; leaving takes the cross-hair away; keys do what the mouse does."""
+        """A double-click resets the view; leaving hides the crosshair; keys do what the mouse does."""
         kind = event.type()
         if kind == QEvent.Type.MouseButtonDblClick:
             self.all_asked.emit()

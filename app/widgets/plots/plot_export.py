@@ -1,4 +1,4 @@
-"""Exports a plot from its menu: as a picture (PNG, SVG), or the points of its curves as a CSV file."""
+"""Exports a plot from its menu: as an image (PNG, SVG), or its curves' points as a CSV file."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ SHARP = 2
 
 
 class PlotPicture:
-    """The plot as it is shown now, with title and legend."""
+    """The plot as currently shown, with title and legend."""
 
     def __init__(self, widget: pg.PlotWidget, title: str, legend: str) -> None:
         self._widget, self._title = widget, title
@@ -43,11 +43,11 @@ class PlotPicture:
         self._head = HEAD + (round(self._legend.size().height()) + MARGIN // 2 if self._is_long else 0)
 
     def size(self) -> QSize:
-        """Of the picture, in pixels of the screen."""
+        """The image size, in screen pixels."""
         return self._widget.size() + QSize(2 * MARGIN, self._head + MARGIN)
 
     def image(self) -> QImage:
-        """As pixels."""
+        """The plot as pixels."""
         made = QImage(self.size() * SHARP, QImage.Format.Format_ARGB32_Premultiplied)
         made.setDevicePixelRatio(SHARP)
         with QPainter(made) as painter:
@@ -55,12 +55,12 @@ class PlotPicture:
         return made
 
     def save_png(self, path: Path) -> None:
-        """Raises OSError where it cannot be written."""
+        """Raises OSError if it cannot be written."""
         if not self.image().save(str(path), "PNG"):  # type: ignore[call-overload]
             raise OSError(tr("it can't be written"))
 
     def save_svg(self, path: Path) -> None:
-        """Raises OSError where it cannot be written."""
+        """Raises OSError if it cannot be written."""
         with path.open("wb"):  # Qt would only print why it cannot
             pass
         made = QSvgGenerator()
@@ -101,7 +101,7 @@ HINTS = (
 
 
 class PlotMenu(QObject):
-    """`button` opens it; `picture` and `curves` give what is saved, `name` the file's usual name."""
+    """`button` opens it; `picture` and `curves` provide what is saved, `name` the default file name."""
 
     message = Signal(str, str)
 
@@ -135,7 +135,7 @@ class PlotMenu(QObject):
         self.button.setMenu(self.menu)
 
     def offer(self, title: str, do: Callable[[], object]) -> None:
-        """One more way to take it along, of whoever shows the plot."""
+        """Add another export option for the surrounding view."""
         action = QAction(title, self.menu)
         action.triggered.connect(do)
         self.menu.insertAction(self._copy, action)
@@ -147,7 +147,7 @@ class PlotMenu(QObject):
             self.save(Path(path) if Path(path).suffix else Path(f"{path}.{suffix}"))
 
     def save(self, path: Path) -> None:
-        """Write the plot in the form that the file's ending asks for; values are written by and by."""
+        """Write the plot in the format of the file's extension; values are written in portions."""
         if path.suffix.lower() == ".csv":
             self._writing.append((path, write_curves(path, *self._curves())))
             self._turn.start()
@@ -164,7 +164,7 @@ class PlotMenu(QObject):
             self._tell_success(path)
 
     def _write_portion(self) -> None:
-        """In the order in which they were asked for."""
+        """Write portions in the order of the requests."""
         path, portions = self._writing[0]
         try:
             if next(portions, self) is not self:
@@ -181,7 +181,7 @@ class PlotMenu(QObject):
         self.message.emit("success", tr("Saved {path}.", path=path))
 
     def copy(self) -> None:
-        """Put the picture on the clipboard."""
+        """Copy the image to the clipboard."""
         QGuiApplication.clipboard().setImage(self._picture().image())
         self.message.emit("success", tr("Copied the picture to the clipboard."))
 
@@ -193,9 +193,9 @@ CELLS = 8_000
 
 
 def write_curves(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Floats]]) -> Iterator[None]:
-    """Write every point of every curve, one line an x, empty where a curve has none; each turn does a portion.
+    """Write every point of every curve, one line per x, empty if a curve has none; each turn writes a portion.
 
-    The file bears its name when the last turn is done, and nothing is left where they end early. Raises InputError.
+    The file gets its name at the end; if writing stops early, nothing is left. Raises InputError.
     """
     # A run that goes on writes into the same arrays.
     curves = {name: (np.array(xs), np.array(ys)) for name, (xs, ys) in curves.items()}
@@ -218,7 +218,7 @@ def write_curves(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Fl
 
 
 def _with(places: Floats, xs: Floats) -> Floats:
-    """The places of another curve among them; steps come ascending nearly always, so that little is sorted."""
+    """Merge another curve's positions; steps are almost always ascending, so little is sorted."""
     if not len(places):
         return xs if bool((np.diff(xs) > 0).all()) else np.unique(xs)
     at = np.searchsorted(places, xs)
@@ -227,7 +227,7 @@ def _with(places: Floats, xs: Floats) -> Floats:
 
 
 def _column(places: Floats, xs: Floats, ys: Floats) -> Floats:
-    """A value for each place, NaN where the curve has none."""
+    """One value per position, NaN if the curve has none."""
     values = np.full(len(places), np.nan)
     values[np.searchsorted(places, xs)] = ys
     return values

@@ -15,29 +15,29 @@ LEFT, BOTTOM, TOP, RIGHT = 46, 38, 8, 10
 
 
 class UnitSquareAxes:
-    """Values from `low` to `high` at both axes, drawn into `area` of a widget."""
+    """Values from `low` to `high` on both axes, drawn into `area` of a widget."""
 
     def __init__(self, low: float = 0.0, high: float = 1.0) -> None:
         self.low, self.high = low, high
         self.area = QRectF()
 
     def fit(self, width: float, height: float) -> None:
-        """Use the largest rectangle within these measures."""
+        """Fit the drawing area into this width and height."""
         self.area = QRectF(LEFT, TOP, max(20.0, width - LEFT - RIGHT), max(20.0, height - TOP - BOTTOM))
 
     def point(self, x: float, y: float) -> QPointF:
-        """Where a pair of values lies."""
+        """The position of a pair of values."""
         span = (self.high - self.low) or 1.0
         across, up = (x - self.low) / span, (y - self.low) / span
         return QPointF(self.area.left() + across * self.area.width(), self.area.bottom() - up * self.area.height())
 
     def value_at(self, x: float) -> float:
-        """The value of a place along the lower axis."""
+        """The value at a position on the x axis."""
         share = (x - self.area.left()) / (self.area.width() or 1.0)
         return self.low + min(1.0, max(0.0, share)) * (self.high - self.low)
 
     def paint(self, painter: QPainter, names: tuple[str, str], ticks: Sequence[float], diagonal: bool = True) -> None:
-        """Grid, ticks and the names of the lower and the left axis."""
+        """Grid, ticks and the names of both axes."""
         painter.setFont(theme.font(11))
         for tick in ticks:
             words = figure(tick, ".4g")
@@ -64,7 +64,7 @@ class UnitSquareAxes:
 
 
 def ticks_between(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from `low` to `high`, at most so many."""
+    """Round numbers from `low` to `high`, at most this many."""
     span = high - low
     if span <= 0:
         return [low]
@@ -78,7 +78,7 @@ def ticks_between(low: float, high: float, most: int = 6) -> list[float]:
 
 
 class HoverPlot(QWidget):
-    """Says in words what is under the mouse. A part is whatever the plot knows it by: the place of a bar or dot, the row and column of a cell."""
+    """Describes the part under the mouse: any key that the plot uses, such as the index of a bar."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,15 +86,15 @@ class HoverPlot(QWidget):
         self.setMouseTracking(True)
 
     def part_at(self, place: QPointF) -> Any:
-        """The part under a place, None where there is none."""
+        """The part at a position, None if there is none."""
         raise NotImplementedError
 
     def words_of(self, part: Any) -> str:
-        """What a part says of itself."""
+        """The description of a part."""
         raise NotImplementedError
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what the part under the mouse is."""
+        """Describe the part under the mouse."""
         part = self.part_at(event.position())
         if part == self._hovered:
             return
@@ -104,6 +104,6 @@ class HoverPlot(QWidget):
         self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """The hover ends."""
+        """End the hover."""
         self._hovered = None
         self.update()

@@ -17,7 +17,7 @@ GAP = "&nbsp;&nbsp; "
 
 
 class Legend(QLabel):
-    """One line if there is room for it, else several; it may be squeezed, as a long legend must not decide how wide a plot is."""
+    """One line if it fits, else several; it can shrink, so that a long legend does not determine the plot's width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Legend(QLabel):
         self.setWordWrap(True)
 
     def one_line(self) -> int:
-        """Pixels that it is wide without a break."""
+        """Its width in pixels on one line."""
         document = QTextDocument()
         document.setDocumentMargin(0)
         document.setDefaultFont(self.font())
@@ -37,12 +37,12 @@ class Legend(QLabel):
         return QSize(self.one_line(), self.fontMetrics().height())
 
     def minimumSizeHint(self) -> QSize:
-        """No width at all."""
+        """Zero width."""
         return QSize(0, self.fontMetrics().height())
 
 
 def legend_html(curves: Iterable[PlotSeries], tick_word: str) -> str:
-    """An entry for each curve that has points, and for the ticks; of twins one stands for all, whose colours tell them apart."""
+    """An entry for each curve with points, and for the ticks; one for all twins, which are told apart by colour."""
     filled = [curve for curve in curves if len(curve)]
     entries = [
         _entry(curve.style.sign, curve.style.color_token, curve.style.label)
@@ -62,7 +62,7 @@ def _entry(sign: str, token: str, words: str) -> str:
 
 
 def describe_curves(curves: Mapping[str, PlotSeries]) -> str:
-    """Where each curve that has points ends."""
+    """The last value of each curve with points."""
     return ", ".join(
         tr(
             "{spoken_name} {value} at {xs:,.0f}",
@@ -76,7 +76,7 @@ def describe_curves(curves: Mapping[str, PlotSeries]) -> str:
 
 
 def curve_name(curve: PlotSeries, curves: Mapping[str, PlotSeries]) -> str:
-    """What a curve is called alone; a twin by its owner."""
+    """A curve's name by itself; for a twin, its owner."""
     owner = curves.get(curve.style.twin_of)
     if owner is None:
         return curve.style.label

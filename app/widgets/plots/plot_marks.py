@@ -18,7 +18,7 @@ NEAR = 0.008
 
 
 class PlotMarks:
-    """`lines` are few and have words, for example the best step; `ticks` may be many, for example checkpoints."""
+    """`lines` are few and labelled, for example the best step; `ticks` may be many, for example checkpoints."""
 
     def __init__(self, plot: pg.PlotItem) -> None:
         self._plot = plot
@@ -32,7 +32,7 @@ class PlotMarks:
         plot.addItem(self._triangles, ignoreBounds=True)
 
     def set_lines(self, lines: Sequence[Mark]) -> None:
-        """Vertical lines with words."""
+        """Vertical lines with text."""
         self.lines = list(lines)
         for item in self.items:
             self._plot.removeItem(item)
@@ -50,15 +50,15 @@ class PlotMarks:
         return line
 
     def set_ticks(self, ticks: Sequence[float], word: str) -> None:
-        """Triangles at these x, which are called by `word`."""
+        """Triangles at these x, named `word`."""
         self.ticks, self.tick_word = list(ticks), word
 
     def place(self, bottom: float) -> None:
-        """Let the triangles stand on this y."""
+        """Put the triangles at this y."""
         self._triangles.setData(np.asarray(self.ticks, np.float64), np.full(len(self.ticks), bottom))
 
     def show_between(self, first: float, last: float) -> None:
-        """Lines beyond these x are hidden: their words would reach into the view. Words on others like them are hidden too."""
+        """Hide lines beyond these x, whose text would reach into the view. Overlapping text is hidden too."""
         self._view = (first, last)
         taken: list[tuple[str, int, float, float]] = []
         for place, (item, (x, text, _)) in reversed(list(enumerate(zip(self.items, self.lines, strict=True)))):
@@ -70,20 +70,20 @@ class PlotMarks:
                 taken += [(text, place % LINES, left, right)] if item.label.isVisible() else []
 
     def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
-        """From where to where the words of a line at this share of the width stand, in pixels: on its roomier side."""
+        """The pixel range of a line's text, for a line at this share of the width: on the side with more room."""
         view = self._plot.vb
         assert view is not None, "a plot has its view from the start"
         place, width = share * view.width(), item.label.boundingRect().width()
         return (place, place + width) if share < 0.5 else (place - width, place)
 
     def near(self, x: float, width: float) -> list[str]:
-        """What stands at x, in a view of this width."""
+        """The marks at x, in a view of this width."""
         words = [text for place, text, _ in self.lines if text and abs(place - x) <= NEAR * width]
         is_tick = any(abs(place - x) <= NEAR * width for place in self.ticks)
         return [*dict.fromkeys(words), *([self.tick_word] if is_tick and self.tick_word else [])]
 
     def apply_theme(self) -> None:
-        """Everything in the present colours."""
+        """Redraw in the current colours."""
         self._triangles.setPen(None)
         self._triangles.setBrush(theme.color("muted"))
         self.set_lines(self.lines)

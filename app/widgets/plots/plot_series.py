@@ -1,4 +1,4 @@
-"""One curve of a live plot: its points, its style and smoothing, and its items in the scene."""
+"""One curve of a live plot: its points, style and smoothing, and its items in the scene."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -35,10 +35,10 @@ DOTS = {"plot_1": ("o", "●"), "plot_2": ("s", "■"), "plot_3": ("d", "◆"), 
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """`smoothed` draws the points thin and pale and their running mean strong; `markers` joins dots.
+    """`smoothed` draws the points thin and pale and their running mean strong; `markers` connects dots.
 
-    `twin_of` is the key of another curve that this one is compared with: it is drawn dashed, without dots, of a smoothed
-    one the mean alone, and its label says whose it is.
+    `twin_of` is the key of the curve that this one is compared with: it is drawn dashed, without dots and, if smoothed,
+    only as its mean, and its label says whose it is.
     """
 
     key: str
@@ -55,14 +55,14 @@ class SeriesStyle:
 
     @property
     def sign(self) -> str:
-        """The curve in a legend, by the shape of its dots or its dashes."""
+        """The curve's legend symbol: the shape of its dots or its dashes."""
         if self.kind == "markers" and not self.twin_of and self.color_token in DOTS:
             return DOTS[self.color_token][1]
         return DASH_SIGNS[self.dash % len(DASH_SIGNS)]
 
 
 class PlotSeries:
-    """x must not fall."""
+    """x must not decrease."""
 
     def __init__(self, style: SeriesStyle, plot: pg.PlotItem) -> None:
         self.style = style
@@ -87,7 +87,7 @@ class PlotSeries:
         return len(self.points)
 
     def apply_theme(self) -> None:
-        """Pens of the present theme."""
+        """Update the pens for the current theme."""
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
         dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
@@ -106,7 +106,7 @@ class PlotSeries:
         return bool(self.style.twin_of) or not self.style.raw
 
     def set_hidden(self, hidden: bool) -> None:
-        """Hide the curve, or show it again; its points stay."""
+        """Hide or show the curve; its points are kept."""
         self.is_hidden = hidden
         self.apply_theme()
 
@@ -115,7 +115,7 @@ class PlotSeries:
         return self.style.kind == "smoothed" and bool(self.smoothing or self.style.twin_of)
 
     def set_smoothing(self, share: float) -> None:
-        """The share of what is visible over which a smoothed curve is averaged; 0 draws the points themselves."""
+        """Set the share of the visible range over which the curve is averaged; 0 draws the points themselves."""
         self.smoothing = share
         self.apply_theme()
 
@@ -150,7 +150,7 @@ class PlotSeries:
         return None if index is None else (float(self.points.xs[index]), float(self.points.ys[index]))
 
     def mean_at(self, x: float) -> float | None:
-        """What the smoothed line shows there; None where the points themselves are drawn."""
+        """The smoothed line's value there; None if the points themselves are drawn."""
         index = self._nearest(x)
         if index is None or not self._is_smooth:
             return None
@@ -164,13 +164,13 @@ class PlotSeries:
         return right - 1 if right and x - xs[right - 1] < xs[right] - x else right
 
     def _is_between(self, x: float) -> bool:
-        """Whether x lies where the line is broken: a value from before or after would be made up."""
+        """Whether x is in a gap: a value from either side would be made up."""
         xs = self.points.xs
         after = (int(np.searchsorted(xs, place, side="right")) for place in self.breaks if place < x)
         return any(index < len(xs) and x < xs[index] for index in after)
 
     def draw(self, first: float, last: float, logarithmic: bool) -> None:
-        """Hand the scene what is visible between two x."""
+        """Update the scene with what is visible between two x."""
         self.changed = False
         if self.style.kind != "markers":
             self._draw_alone(logarithmic)
@@ -189,7 +189,7 @@ class PlotSeries:
             self._set(self._line, *self.points.reduce(first, last, min(MAX_RAW, 2 * self.style.detail)), logarithmic)
 
     def _draw_alone(self, logarithmic: bool) -> None:
-        """A line needs two points; one that is the only one is a dot."""
+        """Draw a single point as a dot, because a line needs two."""
         xs, ys = self.points.xs, self.points.ys
         is_alone = len(xs) == 1 and bool(np.isfinite(ys[0])) and (ys[0] > 0 or not logarithmic)
         self._dots.setVisible(is_alone and not self.is_hidden)
@@ -229,7 +229,7 @@ def _broken(xs: Floats, ys: Floats, breaks: list[float]) -> tuple[Floats, Floats
 
 
 class RunningMean:
-    """Means over a window of neighbours; NaN is left out. Appending n points costs O(n), a mean costs O(1)."""
+    """Means over a window of neighbours; NaN is skipped. Appending n points costs O(n), a mean costs O(1)."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -255,7 +255,7 @@ class RunningMean:
         self._count = min(self._count, count)
 
     def at(self, indices: np.ndarray, window: int) -> Floats:
-        """The mean of `window` values around each index, fewer at the ends; NaN where there is none."""
+        """The mean of `window` values around each index, fewer at the ends; NaN if there is none."""
         half = max(0, window // 2)
         low = np.maximum(indices - half, 0)
         high = np.minimum(indices + half + 1, self._count)

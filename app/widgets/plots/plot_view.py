@@ -19,9 +19,9 @@ LARGEST_POWER = 300
 
 
 class PlotView(pg.ViewBox):
-    """Dragging zooms into a rectangle; with Shift, or with the middle button, it moves what is shown.
+    """Dragging zooms into a rectangle; with Shift, or with the middle button, it pans.
 
-    The wheel belongs to the page around, with Ctrl it zooms.
+    The wheel scrolls the surrounding page; with Ctrl it zooms.
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class PlotView(pg.ViewBox):
         self.setMouseMode(pg.ViewBox.RectMode)
 
     def wheelEvent(self, ev, axis=None) -> None:
-        """Not ours without Ctrl: a page scrolls."""
+        """Ignored without Ctrl, so that the page scrolls."""
         if ev.modifiers() & Qt.KeyboardModifier.ControlModifier:
             super().wheelEvent(ev, axis)
         else:
             ev.ignore()
 
     def mouseDragEvent(self, ev, axis=None) -> None:
-        """Zoom or move, as the drag began."""
+        """Zoom or pan, depending on how the drag started."""
         if ev.button() == Qt.MouseButton.RightButton:
             ev.ignore()
             return
@@ -49,20 +49,20 @@ class PlotView(pg.ViewBox):
             self.state["mouseMode"] = pg.ViewBox.RectMode
 
     def zoom(self, center: float, closer: bool) -> None:
-        """Show less of x around a place, or more."""
+        """Zoom x in or out around a position."""
         left, right = self.viewRange()[0]
         factor = ZOOM if closer else 1 / ZOOM
         self.setXRange(center - (center - left) * factor, center + (right - center) * factor, padding=0)
         self.sigRangeChangedManually.emit([True, False])
 
     def move(self, share: float) -> None:
-        """Show what lies beside, by a share of what is shown."""
+        """Pan by a share of the visible range."""
         left, right = self.viewRange()[0]
         self.translateBy(x=(right - left) * share)
         self.sigRangeChangedManually.emit([True, False])
 
     def heights(self, logarithmic: bool) -> tuple[float, float]:
-        """Where the lowest and the highest value in view stand on the other scale."""
+        """The heights of the lowest and highest visible value on the other scale."""
         low, high = self.viewRange()[1]
         if logarithmic:
             high = math.log10(high) if high > 0 else 0.0
@@ -85,7 +85,7 @@ REACH = 6
 def nearest_point(
     series: PlotSeries, view: PlotView, x: float, y: float, logarithmic: bool = False
 ) -> tuple[float, float] | None:
-    """The point of a curve nearest to a place of the plot, of those few pixels away the one at the click's height."""
+    """The point of a curve nearest to a position; among those a few pixels away, the one at the click's height."""
     xs, ys = series.points.xs, series.points.ys
     if not len(xs):
         return None

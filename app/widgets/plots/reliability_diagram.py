@@ -19,7 +19,7 @@ TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 class ReliabilityDiagram(HoverPlot):
-    """A bar for each bin, its accuracy against the diagonal; above it how many rows it has. A click chooses a bin."""
+    """One bar per bin, its accuracy against the diagonal, with the number of rows above. A click selects a bin."""
 
     spoken_role = Role.Chart
 
@@ -36,7 +36,7 @@ class ReliabilityDiagram(HoverPlot):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bins(self, bins: Sequence[ReliabilityBin]) -> None:
-        """Other bins."""
+        """Show other bins."""
         self._bins, self._hovered, self._chosen = bins, None, None
         self.setAccessibleDescription("; ".join(self.words_of(place) for place, one in enumerate(bins) if one.count))
         self.update()
@@ -48,11 +48,11 @@ class ReliabilityDiagram(HoverPlot):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """A plot that is read at a glance."""
+        """Large enough to read at a glance."""
         return QSize(300, HEIGHT)
 
     def box_of(self, place: int) -> QRectF:
-        """Where the column of a bin stands, its count included."""
+        """The column of a bin, including its count."""
         self._fit()
         one = self._bins[place]
         left, right = self._frame.point(one.low, 0).x(), self._frame.point(one.high, 0).x()
@@ -63,7 +63,7 @@ class ReliabilityDiagram(HoverPlot):
         self._frame.area.setTop(self._frame.area.top() + COUNTS * self._frame.area.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Counts, frame, bars from zero to the accuracy, and what is missing or too much to the diagonal."""
+        """Paint counts, frame, bars from zero to the accuracy, and the gap to the diagonal."""
         self._fit()
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -96,7 +96,7 @@ class ReliabilityDiagram(HoverPlot):
     # Mouse and keys
 
     def part_at(self, place: QPointF) -> int | None:
-        """The bin with rows whose column is under a place."""
+        """The non-empty bin whose column is at a position."""
         self._fit()
         found = [
             number for number, one in enumerate(self._bins)
@@ -118,13 +118,13 @@ class ReliabilityDiagram(HoverPlot):
         )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a bin; the chosen one again takes the choice back."""
+        """Select a bin; clicking it again clears the selection."""
         place = self.part_at(event.position())
         if place is not None:
             self._choose(place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move, Enter chooses, Escape takes the choice back."""
+        """Arrows move, Enter selects, Escape clears the selection."""
         filled = [place for place, one in enumerate(self._bins) if one.count]
         moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
         key = Qt.Key(event.key())

@@ -1,4 +1,4 @@
-"""A scatter plot of predicted against actual numbers; on the diagonal they are equal."""
+"""A scatter plot of predicted against actual numbers; they are equal on the diagonal."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ NEAR = 10
 
 
 class ScatterPlot(HoverPlot):
-    """A click on a dot chooses its row."""
+    """A click on a dot selects its row."""
 
     spoken_role = Role.Chart
 
@@ -34,7 +34,7 @@ class ScatterPlot(HoverPlot):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_points(self, points: Sequence[NumberPoint], low: float, high: float) -> None:
-        """Show these between the least and the greatest number."""
+        """Show these points, on axes from the minimum to the maximum."""
         room = (high - low) * 0.04 or 1.0
         self._points, self._hovered = points, None
         self._numbers = np.array([(one.actual, one.predicted) for one in points]).reshape(-1, 2)
@@ -45,16 +45,16 @@ class ScatterPlot(HoverPlot):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """About a square."""
+        """Roughly square."""
         return QSize(320, 320)
 
     def place_of(self, number: int) -> QPointF:
-        """Where a dot lies."""
+        """The position of a dot."""
         self._frame.fit(self.width(), self.height())
         return self._frame.point(*self._numbers[number])
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Frame and dots; the one under the mouse is larger."""
+        """Paint frame and dots; the one under the mouse is larger."""
         self._frame.fit(self.width(), self.height())
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -69,7 +69,7 @@ class ScatterPlot(HoverPlot):
                 painter.drawPoint(self.place_of(self._hovered))
 
     def part_at(self, place: QPointF) -> int | None:
-        """The nearest dot to a place, if it is near."""
+        """The dot nearest to a position, if it is close."""
         if not len(self._points):
             return None
         origin, unit = self._frame.point(0, 0), self._frame.point(1, 1)
@@ -90,7 +90,7 @@ class ScatterPlot(HoverPlot):
         )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose the row of a dot."""
+        """Select the row of a dot."""
         found = self.part_at(event.position())
         if found is not None:
             self.row_chosen.emit(self._points[found].row)

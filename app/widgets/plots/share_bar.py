@@ -16,7 +16,7 @@ GAP = 2.0
 
 
 class ShareBar(QWidget):
-    """Labels with their counts as parts of one bar; the mouse is told which is which."""
+    """Labels with their counts as parts of one bar; hovering shows which is which."""
 
     spoken_role = Role.Chart
 
@@ -27,7 +27,7 @@ class ShareBar(QWidget):
         self.setAccessibleName(name)
 
     def show_counts(self, counts: Sequence[tuple[str, int]]) -> None:
-        """The first in this order; the rest is one part."""
+        """Show the first in this order; the rest is one part."""
         total = sum(count for _, count in counts) or 1
         first = [(label, count / total) for label, count in counts[:MAX_SHARES]]
         rest = sum(count for _, count in counts[MAX_SHARES:]) / total
@@ -48,7 +48,7 @@ class ShareBar(QWidget):
         return parts
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Round parts; neighbours never have one colour."""
+        """Rounded parts; neighbours never have the same colour."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -59,7 +59,7 @@ class ShareBar(QWidget):
                 painter.drawRoundedRect(area, 3, 3)
 
     def event(self, event: QEvent) -> bool:
-        """The label under the mouse."""
+        """Show the label under the mouse."""
         if isinstance(event, QHelpEvent):
             found = next((part for part in self._parts() if part[2].right() + GAP >= event.pos().x()), None)
             QToolTip.showText(event.globalPos(), f"{found[0]}: {figure(found[1], '.1%')}" if found else "", self)
@@ -68,7 +68,7 @@ class ShareBar(QWidget):
 
 
 class CountStrip(QWidget):
-    """A low histogram; what lies beyond the limit has another colour."""
+    """A low histogram; bars beyond the limit have another colour."""
 
     spoken_role = Role.Chart
 
@@ -81,7 +81,7 @@ class CountStrip(QWidget):
         self.setAccessibleName(name)
 
     def show_counts(self, counts: list[int], words: list[str], limit: float | None) -> None:
-        """Bars, what is said of each, and the limit as a place between bars."""
+        """Show bars, their descriptions, and the limit as a position between bars."""
         self._counts, self._words, self._limit = counts, words, limit
         self.setAccessibleDescription(", ".join(words))
         self.update()
@@ -91,7 +91,7 @@ class CountStrip(QWidget):
         return QSize(160, 38)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Bars, a ground line, and the limit."""
+        """Paint bars, a baseline, and the limit."""
         if not self._counts:
             return
         width, height, most = self.width() / len(self._counts), self.height() - 2, max(1, *self._counts)
@@ -111,7 +111,7 @@ class CountStrip(QWidget):
                 painter.drawLine(x, 0, x, height)
 
     def event(self, event: QEvent) -> bool:
-        """The bar under the mouse in words."""
+        """Describe the bar under the mouse."""
         if isinstance(event, QHelpEvent) and self._words:
             place = min(len(self._words) - 1, int(event.pos().x() * len(self._words) / max(1, self.width())))
             QToolTip.showText(event.globalPos(), self._words[max(0, place)], self)

@@ -1,4 +1,4 @@
-"""A plot of scores over the threshold, with a line at the current threshold."""
+"""A plot of scores against the threshold, with a line at the current threshold."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ STYLES = {
 
 
 class ThresholdPlot(QWidget):
-    """A press or a drag moves the threshold."""
+    """Pressing or dragging moves the threshold."""
 
     spoken_role = Role.Chart
 
@@ -39,7 +39,7 @@ class ThresholdPlot(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_curves(self, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-        """`Precision`, `Recall` and `F1` as (threshold, score)."""
+        """Show `Precision`, `Recall` and `F1` as (threshold, score)."""
         self._curves = curves
         self._tell()
         self.update()
@@ -51,7 +51,7 @@ class ThresholdPlot(QWidget):
         self.update()
 
     def _tell(self) -> None:
-        """The scores at the line."""
+        """Show the scores at the line."""
         at = [
             f"{name} {figure(min(points, key=lambda one: abs(one[0] - self._threshold))[1], '.3f')}"
             for name, points in self._curves.items()
@@ -60,11 +60,11 @@ class ThresholdPlot(QWidget):
         self.setAccessibleDescription(", ".join([f"{tr('Threshold')} {figure(self._threshold, '.3f')}", *at]))
 
     def sizeHint(self) -> QSize:
-        """Low: the numbers stand below."""
+        """Low: the numbers are below."""
         return QSize(300, HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Frame, curves, their names, and the line."""
+        """Paint frame, curves, their names, and the line."""
         self._frame.fit(self.width(), self.height())
         self._frame.area.setTop(self._frame.area.top() + 16)
         with QPainter(self) as painter:
@@ -85,10 +85,10 @@ class ThresholdPlot(QWidget):
             painter.drawLine(QPointF(at.x(), self._frame.area.top()), at)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """The threshold jumps here."""
+        """Move the threshold here."""
         self.moved.emit(self._frame.value_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """And follows the mouse."""
+        """Follow the mouse."""
         if event.buttons() & Qt.MouseButton.LeftButton:
             self.moved.emit(self._frame.value_at(event.position().x()))

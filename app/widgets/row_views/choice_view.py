@@ -25,7 +25,7 @@ LOOKS = {
 
 
 class ChoiceView(RowView):
-    """Choices stand in their own order; the chosen and the right one are marked."""
+    """Choices keep their order; the predicted and the right one are marked."""
 
     orders: ClassVar[tuple[RowOrder, ...]] = (
         RowOrder(tr("Least confident first"), "confidence", False, PROBABILITY),
@@ -37,7 +37,7 @@ class ChoiceView(RowView):
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
-        """Choices have probabilities by number."""
+        """Whether choices have probabilities by number."""
         return f"{PROBABILITY}0" in columns
 
     def build(self) -> None:
@@ -95,14 +95,14 @@ def _mark(place: int, chosen: int, right: int | None) -> str:
 
 
 def _texts(row: PredictedRow, count: int) -> list[str]:
-    """The choices, whether they are a list or stand in columns of their own."""
+    """The choices, given as a list or in separate columns."""
     listed = row.as_list(row.columns.get("choices", "choices"))
     texts = [str(text) for text in listed] or [row.text(f"choice_{number}") for number in range(count)]
     return [*texts, *[""] * count][:count]
 
 
 def _right_place(row: PredictedRow, texts: list[str], chosen: int) -> int | None:
-    """The right choice's number; labels call it by number (from 0 or 1), letter or text, as they call the chosen one."""
+    """The right choice's index; labels refer to it by number (from 0 or 1), letter or text, like the prediction."""
     if row.actual is None:
         return None
     if row.actual == row.prediction:

@@ -17,7 +17,7 @@ LOST = "lost_words"
 
 
 class EntityView(RowView):
-    """Both lines have the same words, so that an eye finds what differs."""
+    """Both lines have the same words, so that differences are easy to see."""
 
     own: ClassVar[frozenset[str]] = frozenset({LOST})
     orders: ClassVar[tuple[RowOrder, ...]] = (
@@ -28,11 +28,11 @@ class EntityView(RowView):
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
-        """Tags are the prediction itself."""
+        """Whether the prediction itself is tags."""
         return not any(name.startswith("probability_") for name in columns)
 
     def build(self) -> None:
-        """Predicted, actual, legend."""
+        """Build predicted and actual line and legend."""
         self.predicted = self.add_text(tr("Predicted"))
         self.actual = self.add_text(tr("Actual"))
         self.legend = self.add_text(tr("Types"))
@@ -40,7 +40,7 @@ class EntityView(RowView):
         self.column.addWidget(self.lost)
 
     def show_parts(self, row: PredictedRow) -> None:
-        """Show both lines in the colours of the types that occur."""
+        """Show both lines with a colour per type."""
         words = words_of(row.part("tokens"))
         found = entities(row.prediction.split())
         right = None if row.actual is None else entities(row.actual.split())
@@ -87,7 +87,7 @@ def entity_pieces(
     other: Sequence[Entity] | None,
     wrong: str,
 ) -> list[TextRun]:
-    """The sentence with its entities; those that the other line has not are outlined."""
+    """The sentence with its entities; those missing from the other line are outlined."""
     known = None if other is None else set(other)
     ends = [0, *(place for entity in entities for place in (entity.start, entity.end)), len(words)]
     by_start = {entity.start: entity for entity in entities if entity.start < len(words)}

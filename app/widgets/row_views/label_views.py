@@ -13,7 +13,7 @@ from app.widgets.row_views.row_view import RowOrder, RowView, show_or_hide
 
 
 class LabelView(RowView):
-    """Bars of the labels, the predicted and the actual one marked."""
+    """Bars of the labels, with the predicted and actual one marked."""
 
     confuses: ClassVar[bool] = True
     orders: ClassVar[tuple[RowOrder, ...]] = (
@@ -25,7 +25,7 @@ class LabelView(RowView):
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
-        """Labels have probabilities."""
+        """Whether labels have probabilities."""
         return any(name.startswith(PROBABILITY) for name in columns)
 
     def build(self) -> None:
@@ -43,7 +43,7 @@ class LabelView(RowView):
 
 
 class NumberView(RowView):
-    """A number is neither right nor wrong, but more or less far off."""
+    """A number is not right or wrong, but off by some amount."""
 
     compares: ClassVar[bool] = False
     orders: ClassVar[tuple[RowOrder, ...]] = (RowOrder(tr("Largest error first"), "error", True, "actual"),)
@@ -59,7 +59,7 @@ class NumberView(RowView):
         self.column.addWidget(self.error)
 
     def show_parts(self, row: PredictedRow) -> None:
-        """Show texts, numbers and what lies between them."""
+        """Show texts, numbers and the distance between them."""
         show_or_hide(self.text, row.text("text"))
         show_or_hide(self.pair, row.text("text_pair"))
         self.scale.show_numbers(row.number("prediction"), row.number("actual"), row.bounds)
@@ -70,7 +70,7 @@ class NumberView(RowView):
 
 
 def _error_words(error: float) -> str:
-    """`0.25 too high`, by how much a predicted number is off."""
+    """`0.25 too high`: how far a predicted number is off."""
     if error == 0:
         return tr("exact")
     size = number(abs(error))

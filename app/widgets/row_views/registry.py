@@ -25,7 +25,7 @@ BY_COLUMNS = (SpanView, LabelView)
 
 
 def view_of(task: str, columns: Collection[str]) -> type[RowView]:
-    """The form for rows of a task with these columns."""
+    """The view for rows of a task with these columns."""
     chosen = ROW_VIEWS.get(row_view(task))
     if chosen is not None and chosen.fits(columns):
         return chosen

@@ -20,7 +20,7 @@ LONGEST_VALUE = 2000
 
 @dataclass(frozen=True)
 class RowOrder:
-    """A way to sort rows; `column` may be one that the helper derives."""
+    """A sort order for rows; `column` may be one that the helper derives."""
 
     title: str
     column: str
@@ -31,7 +31,7 @@ class RowOrder:
     """Only wrong rows are wanted so."""
 
     def fits(self, columns: Collection[str]) -> bool:
-        """Whether rows with these columns can be sorted so."""
+        """Whether rows with these columns can be sorted this way."""
         needed = self.needs or self.column
         if self.mistakes and "actual" not in columns:
             return False
@@ -39,7 +39,7 @@ class RowOrder:
 
 
 class CaptionedSection(QWidget):
-    """A small heading over one widget; hidden where there is nothing to show."""
+    """A small heading over one widget; hidden if there is nothing to show."""
 
     def __init__(self, title: str, content: QWidget) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class CaptionedSection(QWidget):
 
 
 class RowView(QWidget):
-    """One row whole. A view is made once and given row after row."""
+    """One row in full. A view is created once and shows one row after another."""
 
     own: ClassVar[frozenset[str]] = frozenset()
     """Columns of the task that the view shows in its own way, so that a table need not."""
@@ -86,18 +86,18 @@ class RowView(QWidget):
 
     @classmethod
     def hidden(cls, columns: Mapping[str, str]) -> set[str]:
-        """Columns that a table does without: the view shows them better, or `actual` says the same."""
+        """Columns that the table hides: the view shows them better, or `actual` says the same."""
         return set(cls.own - {order.column for order in cls.orders}) | {
             columns[role] for role in (*ANSWERS, *cls.folded) if role in columns
         }
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
-        """Whether rows with these columns can be shown so."""
+        """Whether rows with these columns can be shown this way."""
         return True
 
     def build(self) -> None:
-        """Place the parts into `column`."""
+        """Add the parts to `column`."""
         raise NotImplementedError
 
     def show_row(self, row: PredictedRow) -> None:
@@ -109,7 +109,7 @@ class RowView(QWidget):
         self._rest.show_values(rest)
 
     def show_parts(self, row: PredictedRow) -> None:
-        """Show what the view shows in its own way."""
+        """Show the parts specific to this view."""
         raise NotImplementedError
 
     # Parts that several views have
@@ -132,20 +132,20 @@ ANSWERS = ("label", "tags", "answers", "answer_start", "target")
 
 
 def section_of(widget: QWidget) -> CaptionedSection:
-    """The section that a widget was added in."""
+    """The section that contains a widget."""
     section = widget.parentWidget()
     assert isinstance(section, CaptionedSection)
     return section
 
 
 def show_or_hide(text: MarkedText, value: str | None) -> None:
-    """Show a plain text, or nothing at all where there is none."""
+    """Show a plain text, or hide the section if it is empty."""
     section_of(text).setVisible(bool(value))
     text.show_text(value or "")
 
 
 class ValueList(QWidget):
-    """Columns that are only listed: name and value, small, at the end."""
+    """Columns shown as small name and value pairs at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class ValueList(QWidget):
         self.shown: dict[str, str] = {}
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """List these; labels are kept while the names stay."""
+        """Show these; labels are reused while the names stay the same."""
         self.shown = {name: value_text(value) for name, value in values.items()}
         if list(self.shown) != list(self._values):
             self._build(list(self.shown))
@@ -179,7 +179,7 @@ class ValueList(QWidget):
 
 
 def value_text(value: object) -> str:
-    """A value in words, cut where it is very long."""
+    """A value as text, truncated if it is very long."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -192,7 +192,7 @@ class PlainView(RowView):
     """Prediction and actual value first."""
 
     def build(self) -> None:
-        """One list; what else there is follows as in every view."""
+        """One list; the rest follows as in every view."""
         self.answers = ValueList()
         self.column.addWidget(self.answers)
 

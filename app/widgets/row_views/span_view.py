@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 class SpanView(RowView):
-    """The predicted answer has a ground, the right ones an outline."""
+    """The predicted answer has a background, the right ones an outline."""
 
     own: ClassVar[frozenset[str]] = frozenset({"score", "start", "end", "null_score", "n_best"}) | frozenset(
         {f"predicted_{name}" for name in ("score", "start", "end", "null_score", "n_best")}
@@ -32,7 +32,7 @@ class SpanView(RowView):
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
-        """An answer has a place in its context."""
+        """Whether an answer has a position in its context."""
         return "n_best" in columns or "predicted_n_best" in columns
 
     def build(self) -> None:
@@ -46,7 +46,7 @@ class SpanView(RowView):
         self.column.addWidget(self.facts)
 
     def show_parts(self, row: PredictedRow) -> None:
-        """Show both answers where they stand."""
+        """Show both answers in their context."""
         self.question.show_text(row.text("question"))
         self.verdict.show_pieces(_verdict(row))
         self.context.show_pieces(_mark_runs(row))
@@ -77,7 +77,7 @@ def _bar(one: Mapping[str, Any], row: PredictedRow, chosen: bool) -> Bar:
 
 
 def _mark_runs(row: PredictedRow) -> list[TextRun]:
-    """The context cut at every edge of an answer."""
+    """The context split at every answer boundary."""
     context = row.text("context")
     predicted, right = _predicted_span(row, context), _right_spans(row, context)
     edges = sorted({0, len(context), *(predicted or ()), *(edge for span in right for edge in span)})
@@ -100,7 +100,7 @@ def _predicted_span(row: PredictedRow, context: str) -> Span | None:
 
 
 def _right_spans(row: PredictedRow, context: str) -> list[Span]:
-    """Where the answers say that they stand; else where the actual text stands first."""
+    """The spans given with the answers; else the first occurrence of the actual text."""
     answers = row.part("answers")
     spans: list[Span] = []
     if isinstance(answers, Mapping) and answers.get("text"):
@@ -116,7 +116,7 @@ def _right_spans(row: PredictedRow, context: str) -> list[Span]:
 
 
 def _apart(spans: list[Span]) -> list[Span]:
-    """Overlapping answers as one."""
+    """Merge overlapping answers."""
     joined: list[Span] = []
     for start, end in sorted(set(spans)):
         if joined and start < joined[-1][1]:

@@ -19,7 +19,7 @@ Fill = Sequence[tuple[str, float]]
 
 
 class LanguageView(RowView):
-    """Text is neither right nor wrong, but more or less expected."""
+    """Text is not right or wrong, but more or less expected."""
 
     own: ClassVar[frozenset[str]] = frozenset({"loss", "tokens", "perplexity", "fills"})
     compares: ClassVar[bool] = False
@@ -30,7 +30,7 @@ class LanguageView(RowView):
     roles: ClassVar[tuple[str, ...]] = ("text", "prompt", "response")
 
     def build(self) -> None:
-        """Text, its numbers, what was filled in, guesses."""
+        """Text, its numbers, the filled-in text, guesses."""
         self.text = self.add_text(tr("Text"))
         self.numbers = label("", "caption", wrap=True)
         self.column.addWidget(self.numbers)
@@ -39,7 +39,7 @@ class LanguageView(RowView):
         self.guesses = self.add_text(tr("Most likely token at each position"))
 
     def show_parts(self, row: PredictedRow) -> None:
-        """A measured text with its loss; a typed one together with what was written."""
+        """A scored text with its loss; a typed one together with the generated text."""
         text, fills = row.text("text") or row.text("prompt"), _fills(row)
         measured = row.number("tokens") is not None
         if measured or fills:
@@ -68,7 +68,7 @@ def _fills(row: PredictedRow) -> list[Fill]:
 
 
 class WritingView(RowView):
-    """What the prediction has too much is red, what it lacks of the reference is green."""
+    """Text that only the prediction has is red, text that only the reference has is green."""
 
     own: ClassVar[frozenset[str]] = frozenset({"source_text", "predicted_source_text", "tokens"})
     orders: ClassVar[tuple[RowOrder, ...]] = (RowOrder(tr("Highest loss first"), "loss", True),)
@@ -83,7 +83,7 @@ class WritingView(RowView):
         self.column.addWidget(self.note)
 
     def show_parts(self, row: PredictedRow) -> None:
-        """Show the texts and what differs."""
+        """Show the texts and their differences."""
         source = str(row.own("source_text") or "") or row.text("source") or row.text("prompt")
         section_of(self.source).setVisible(bool(source))
         self.source.show_text(source)
@@ -121,7 +121,7 @@ MAX_MASKS = 50
 
 
 class FillList(QWidget):
-    """One group of bars for each mask, in the text's order."""
+    """One group of bars per mask, in text order."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -149,5 +149,5 @@ class FillList(QWidget):
             self._column.addWidget(label(tr("{number} more masks", number=len(fills) - MAX_MASKS), "faint"))
 
     def candidates(self) -> list[list[str]]:
-        """The words of each mask, as shown."""
+        """The words shown for each mask."""
         return [[bar.label for bar in group.visible_bars()] for group in self._groups]

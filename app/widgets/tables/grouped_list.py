@@ -1,4 +1,4 @@
-"""A list with rows grouped under headings; columns hide when there is little room, and Enter chooses a row."""
+"""A list grouped under headings; columns are hidden when there is little room, and Enter activates a row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _ROOT = QModelIndex()
 
 
 class GroupedListModel(QAbstractTableModel):
-    """Items, and headings; `titles` are the columns by name, and headings stand in the first of them."""
+    """Items and headings; `titles` are the columns by name, and headings are in the first column."""
 
     def __init__(self, titles: Mapping[str, str]) -> None:
         super().__init__()
@@ -29,17 +29,17 @@ class GroupedListModel(QAbstractTableModel):
         self.endResetModel()
 
     def item(self, row: int) -> Any:
-        """What stands in a line, None for a heading."""
+        """The item on a line, None for a heading."""
         line = self.lines[row] if 0 <= row < len(self.lines) else None
         return None if isinstance(line, GroupHeading) else line
 
     @property
     def items(self) -> list[Any]:
-        """All of them without the headings."""
+        """All items without the headings."""
         return [line for line in self.lines if not isinstance(line, GroupHeading)]
 
     def of_item(self, item: Any, column: str, role: int) -> object:
-        """What Qt asks about the cell of an item."""
+        """The item's data for a Qt role."""
         raise NotImplementedError
 
     def rowCount(self, parent: Index = _ROOT) -> int:
@@ -49,7 +49,7 @@ class GroupedListModel(QAbstractTableModel):
         return len(self.names)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """A heading can be neither chosen nor reached by the arrow keys."""
+        """A heading can be neither selected nor reached with the arrow keys."""
         return super().flags(index) if self.item(index.row()) is not None else Qt.ItemFlag.NoItemFlags
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -77,7 +77,7 @@ def _of_heading(heading: GroupHeading, column: int, role: int) -> object:
 
 
 class GroupedList(QTableView):
-    """The first column takes what the others leave; those of `leaving` go first where that would be less than `least`."""
+    """The first column gets the remaining width; those of `leaving` are hidden first if that is less than `least`."""
 
     taken = Signal(object)
     """An item, by Enter or a double click."""
@@ -112,18 +112,18 @@ class GroupedList(QTableView):
         self.doubleClicked.connect(lambda index: self._take(lines.item(index.row())))
 
     def item_at_hand(self) -> Any:
-        """What Enter takes; None where there is nothing."""
+        """The item that Enter activates; None if there is none."""
         return self._lines.item(self.currentIndex().row())
 
     def span_headings(self) -> None:
-        """Give every heading the whole line."""
+        """Let every heading span the whole line."""
         self.clearSpans()
         for row in range(len(self._lines.lines)):
             if self._lines.item(row) is None:
                 self.setSpan(row, 0, 1, len(self._lines.names))
 
     def show_columns_for(self, width: int) -> None:
-        """Leave out what matters least where there is little room for the first column."""
+        """Hide the least important columns if there is little room for the first."""
         left = width - self._least - sum(self._widths.values())
         for name in self._leaving:
             self.setColumnHidden(self._lines.names.index(name), left < 0)
@@ -135,7 +135,7 @@ class GroupedList(QTableView):
         super().resizeEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter takes."""
+        """Enter activates the item."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.item_at_hand() is not None:
             self._take(self.item_at_hand())
             return
@@ -146,5 +146,5 @@ class GroupedList(QTableView):
             self.taken.emit(item)
 
     def apply_theme(self) -> None:
-        """Colours are asked for at every paint."""
+        """Nothing to update: colours are read at every paint."""
         self.viewport().update()

@@ -1,4 +1,4 @@
-"""The grid of a batch: a row for each text, a column for each position, with ids, pieces or the attention mask."""
+"""The grid of a batch: one row per text, one column per position, with ids, pieces or the attention mask."""
 
 from collections.abc import Mapping
 
@@ -102,7 +102,7 @@ class IdGrid(QTableView):
         self._fit()
 
     def set_view(self, view: int) -> None:
-        """Show another of VIEWS, by its place."""
+        """Show another of VIEWS, by index."""
         self._cells.view = view
         self._fit()
         self.viewport().update()
@@ -113,11 +113,11 @@ class IdGrid(QTableView):
         self.horizontalHeader().setDefaultSectionSize(width)
 
     def cell(self, row: int, column: int) -> str:
-        """What a cell shows."""
+        """A cell's text."""
         return str(self._cells.data(self._cells.index(row, column)))
 
     def selected_text(self) -> str:
-        """The selected cells, a row a line; all where nothing is selected."""
+        """The selected cells, one row per line; all if nothing is selected."""
         chosen = self.selectionModel().selection()
         cells, rows, columns = self._cells, self._cells.rowCount(), self._cells.columnCount()
         area = chosen.first() if not chosen.isEmpty() else None

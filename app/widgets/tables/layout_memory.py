@@ -17,12 +17,12 @@ LEAST, MOST = 24, 4000
 
 
 def layout_file() -> QSettings:
-    """Where the layout is kept; an INI file gives every value but geometry back as text."""
+    """The path of the layout file; an INI file returns every value except geometry as text."""
     return QSettings(str(config_folder() / "window.ini"), QSettings.Format.IniFormat)
 
 
 class RememberedSplitter(QSplitter):
-    """Parts its room as a person parted it last; `name` is its own for good."""
+    """Keeps the sizes that the user last set; `name` is its unique key."""
 
     def __init__(
         self, name: str, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None
@@ -37,7 +37,7 @@ class RememberedSplitter(QSplitter):
         self.splitterMoved.connect(lambda: self._timer.start())
 
     def hold(self, parts: Sequence[QWidget], stretch: Sequence[int], sizes: Sequence[int]) -> None:
-        """Put these side by side: how each grows beside the others, and how many pixels each begins with."""
+        """Put these side by side, with their stretch factors and initial sizes in pixels."""
         for part in parts:
             self.addWidget(part)
         for place, share in enumerate(stretch):
@@ -45,7 +45,7 @@ class RememberedSplitter(QSplitter):
         self.setSizes(sizes)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Restored when all its parts are there."""
+        """Restore the sizes once all its parts exist."""
         super().showEvent(event)
         if not self._restored:
             self._restored = True
@@ -60,7 +60,7 @@ class RememberedSplitter(QSplitter):
 
 
 class RememberedColumns(QObject):
-    """Keeps the widths and the order of a table's columns by their names, once a person has changed them."""
+    """Saves the widths and order of a table's columns by name, once the user has changed them."""
 
     def __init__(self, table: QTableView, name: str, names: Callable[[], list[str]]) -> None:
         super().__init__(table)
@@ -70,7 +70,7 @@ class RememberedColumns(QObject):
         self._header.viewport().installEventFilter(self)
 
     def widths(self) -> dict[str, int]:
-        """Pixels by column name, as far as they were changed."""
+        """Pixels by column name, for columns that were changed."""
         stored = layout_file().value(f"{self._name}/widths")
         pairs = (
             str(one).rpartition("=") for one in (stored if isinstance(stored, list) else [stored] if stored else [])
@@ -78,7 +78,7 @@ class RememberedColumns(QObject):
         return {name: max(LEAST, min(MOST, int(width))) for name, _, width in pairs if width.isdigit()}
 
     def restore(self) -> None:
-        """Give the columns that are there now the remembered widths and order."""
+        """Apply the saved widths and order to the current columns."""
         names, widths = self._names(), self.widths()
         for section, name in enumerate(names):
             if name in widths and self._header.sectionResizeMode(section) == QHeaderView.ResizeMode.Interactive:
@@ -89,7 +89,7 @@ class RememberedColumns(QObject):
             self._header.moveSection(self._header.visualIndex(names.index(name)), place)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A person lets go of a column's edge, or of a column."""
+        """Save when the user releases a column or its edge."""
         if event.type() == QEvent.Type.MouseButtonRelease:
             QTimer.singleShot(0, self, self._save)
         return False

@@ -35,7 +35,7 @@ class _Lines(QAbstractTableModel):
         return self.lines[index.row()] if role == Qt.ItemDataRole.DisplayRole else None
 
     def append(self, lines: Sequence[str]) -> None:
-        """Add lines; the oldest tenth goes when there are too many."""
+        """Add lines; drops the oldest tenth when there are too many."""
         self.beginInsertRows(QModelIndex(), len(self.lines), len(self.lines) + len(lines) - 1)
         self.lines.extend(lines)
         self.endInsertRows()
@@ -54,7 +54,7 @@ class _Lines(QAbstractTableModel):
 
 
 class LogView(QTableView):
-    """Follows the end unless someone scrolled up; Ctrl+C copies the selected lines. `nothing` stands for no lines."""
+    """Follows the end unless the user scrolled up; Ctrl+C copies lines. `nothing` is shown if there are none."""
 
     def __init__(self, nothing: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,7 +83,7 @@ class LogView(QTableView):
         self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
 
     def line_count(self) -> int:
-        """How many lines are held."""
+        """The number of lines."""
         return len(self._model.lines)
 
     def text(self) -> str:
@@ -121,7 +121,7 @@ class LogView(QTableView):
         self.setColumnWidth(0, max(self.viewport().width(), math.ceil(self._widest) + ROOM))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A selected line is marked over the whole width; at the end no line is half seen at the top."""
+        """Mark a selected line over the full width; at the end, avoid a partial line at the top."""
         super().resizeEvent(event)
         self._fit()
         before = self.viewportMargins().top()
@@ -130,7 +130,7 @@ class LogView(QTableView):
             self.setViewportMargins(0, spare, 0, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Without lines, the words for that."""
+        """Paint the placeholder text if there are no lines."""
         super().paintEvent(event)
         if not self._model.lines and self.nothing:
             painter = QPainter(self.viewport())
@@ -146,7 +146,7 @@ class LogView(QTableView):
         super().keyPressEvent(event)
 
     def copy(self) -> None:
-        """Put the selected lines, or all where none is selected, on the clipboard."""
+        """Copy the selected lines, or all if none are selected, to the clipboard."""
         ranges = self.selectionModel().selection().toList()
         rows = sorted({row for span in ranges for row in range(span.top(), span.bottom() + 1)})
         lines = [self._model.lines[row] for row in rows] if rows else self._model.lines

@@ -1,4 +1,4 @@
-"""A table with a few rows of data: column names, their types, and in color the roles they have."""
+"""A table with a few rows of data: column names, their types, and their roles in colour."""
 
 import textwrap
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _ROOT = QModelIndex()
 
 @dataclass(frozen=True)
 class PreviewColumn:
-    """`part` is what it is for, empty where nothing; `color` a colour token."""
+    """`part` is its role, empty if none; `color` is a colour token."""
 
     name: str
     kind: str = ""
@@ -36,7 +36,7 @@ class PreviewColumn:
 
 
 def part_color(place: int) -> str:
-    """The colour of the part at a place among the task's."""
+    """The colour of the role at an index among the task's."""
     return PART_COLORS[place % len(PART_COLORS)]
 
 
@@ -93,19 +93,19 @@ def column_words(column: PreviewColumn) -> str:
 
 
 def _below(column: PreviewColumn) -> str:
-    """What stands below the name: the part, and the kind unless it is text, as nearly all are."""
+    """The text below the name: the role, and the kind unless it is text, as it usually is."""
     lower_line = (column.part, column.kind if column.kind != "text" or not column.part else "")
     return " · ".join(filter(None, lower_line))
 
 
 def one_line(text: str) -> str:
-    """A cell in one line: line breaks visible, what cannot be drawn as a space, long texts cut."""
+    """A cell on one line: line breaks visible, undrawable characters as spaces, long texts truncated."""
     line = (text if len(text) <= SHOWN else f"{text[:SHOWN]}…").replace("\n", " ⏎ ")
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def _tip(text: str) -> str:
-    """A cell as a tooltip: Qt breaks the lines of HTML alone."""
+    """A cell as an HTML tooltip, because Qt only wraps HTML."""
     excerpt = text if len(text) <= HINTED else f"{text[:HINTED]}…"
     return "\n".join(textwrap.fill(line, HINT_WIDTH, replace_whitespace=False) for line in excerpt.split("\n"))
 
@@ -117,7 +117,7 @@ def _tint(token: str) -> QBrush:
 
 
 class _Header(QHeaderView):
-    """Two lines: the name, and below it part and kind; a line in the part's colour at the foot."""
+    """Two lines: the name, and below it role and kind; a line in the role's colour at the bottom."""
 
     def __init__(self, parent: QTableView, rows: _Rows) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -154,7 +154,7 @@ class _Header(QHeaderView):
 
 
 class PreviewTable(QTableView):
-    """`row_asked` when a row is double-clicked, or Return pressed on it."""
+    """Emits `row_asked` when a row is double-clicked, or Return is pressed on it."""
 
     row_asked = Signal(int)
 
@@ -180,7 +180,7 @@ class PreviewTable(QTableView):
         self.doubleClicked.connect(lambda index: self.row_asked.emit(index.row()))
 
     def show_rows(self, columns: Sequence[PreviewColumn], rows: Sequence[Sequence[str]]) -> None:
-        """The columns that play a part come first; `rows` have their cells in the order of `columns`."""
+        """Show rows, with columns that have a role first; the cells of `rows` are in the order of `columns`."""
         places = sorted(range(len(columns)), key=lambda place: not columns[place].part)
         self._model.set([columns[place] for place in places], rows, places)
         letters = [self._letters(section) for section in range(1, len(places) + 1)]
@@ -195,7 +195,7 @@ class PreviewTable(QTableView):
         return max(len(column.name), len(column.kind) + len(column.part), *cells, 0)
 
     def shown_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._model.rowCount()
 
     def shown_columns(self) -> list[PreviewColumn]:
@@ -203,7 +203,7 @@ class PreviewTable(QTableView):
         return self._model.shown
 
     def _lay_out(self) -> None:
-        """Texts share what the others leave, unless it is too little; then there is a scroll bar."""
+        """Text columns share the remaining width, unless it is too little; then there is a scroll bar."""
         taken = NUMBER_WIDTH + sum(width for at, width in enumerate(self._widths) if at not in self._texts)
         room = self.viewport().width() - taken
         share = max(LEAST_STRETCHED, room // max(1, len(self._texts)))
@@ -213,17 +213,17 @@ class PreviewTable(QTableView):
             self.setColumnWidth(at + 1, share if at in self._texts else width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Share the room anew."""
+        """Distribute the width again."""
         super().resizeEvent(event)
         self._lay_out()
 
     def apply_theme(self) -> None:
-        """Colours are asked for at every paint."""
+        """Nothing to update: colours are read at every paint."""
         self.viewport().update()
         self.horizontalHeader().viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return shows the row whole, Ctrl+C copies it, cells separated by tabs."""
+        """Return shows the row in full, Ctrl+C copies it as tab-separated cells."""
         row = self.currentIndex().row()
         if event.matches(QKeySequence.StandardKey.Copy) and row >= 0:
             cells = [self._model.cell(row, section) for section in range(1, self._model.columnCount())]

@@ -1,4 +1,4 @@
-"""Paints the cells of a row table from cached text layouts, since Qt's style takes twice as long."""
+"""Paints the cells of a row table from cached text layouts, because Qt's style takes twice as long."""
 
 from collections import OrderedDict
 
@@ -22,7 +22,7 @@ KEPT = 4000
 
 
 class RowDelegate(QStyledItemDelegate):
-    """One line, cut at its end; a selected cell keeps its own colour, the present one has a frame."""
+    """One line, elided at its end; a selected cell keeps its own colour, the current one has a frame."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -33,7 +33,7 @@ class RowDelegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Ground, text, and the frame of the present cell."""
+        """Paint background, text, and the frame of the current cell."""
         box, state = option.rect, option.state  # type: ignore[attr-defined]
         if state & QStyle.StateFlag.State_Selected:
             painter.fillRect(box, theme.color("selection"))
@@ -64,7 +64,7 @@ class RowDelegate(QStyledItemDelegate):
             painter.drawRect(box.adjusted(0, 0, -1, -1))
 
     def _lay_out(self, text: str, width: int) -> tuple[QStaticText, float]:
-        """The text on one line, and how far in it begins: one that is read from the right ends at the right."""
+        """The text layout on one line, and its start position: right-to-left text ends on the right."""
         key = (text, width)
         made = self._texts.get(key)
         if made is None:

@@ -1,4 +1,4 @@
-"""A table over rows that are fetched page by page: it shows a million rows and holds none of them."""
+"""A table over rows fetched page by page: it can show a million rows without storing them."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -48,9 +48,9 @@ _ROOT = QModelIndex()
 
 
 class PagedModel(Protocol):
-    """Where rows come from; reading a cell may read a page, but never the whole file.
+    """A source of rows; reading a cell may read a page, but never the whole file.
 
-    A source with `cells(rows, name)` gives many values of a column at once, and its rows are fetched in blocks.
+    A source with `cells(rows, name)` returns many values of a column at once, so its rows are fetched in blocks.
     """
 
     @property
@@ -60,7 +60,7 @@ class PagedModel(Protocol):
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         ...
 
     def cell(self, row: int, column: int) -> object:
@@ -78,25 +78,25 @@ KEPT_BLOCKS = 24
 
 @dataclass(frozen=True)
 class CellBlock:
-    """`texts[column][line]`, and colour tokens likewise (empty for the usual colour)."""
+    """`texts[column][line]`, and colour tokens likewise (empty for the default colour)."""
 
     texts: list[list[str]]
     tokens: list[list[str]]
 
 
 class CellCache:
-    """Makes a block when one of its lines is first asked for and forgets those that were not looked at for long."""
+    """Creates a block on first access and drops those not used for long."""
 
     def __init__(self, make: Callable[[range], CellBlock]) -> None:
         self._make = make
         self._blocks: OrderedDict[int, CellBlock] = OrderedDict()
 
     def clear(self) -> None:
-        """The lines hold something else now."""
+        """Drop all blocks: the lines have changed."""
         self._blocks.clear()
 
     def at(self, line: int) -> tuple[CellBlock, int]:
-        """The block of a line, and the line's place in it."""
+        """The block of a line, and the line's index in it."""
         number, place = divmod(line, BLOCK_LINES)
         block = self._blocks.get(number)
         if block is None:
@@ -128,12 +128,12 @@ class _Rows(QAbstractTableModel):
         self.endResetModel()
 
     def forget(self) -> None:
-        """The same rows hold something else now."""
+        """The same rows have new content."""
         self._blocks.clear()
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the source gives many values at once."""
+        """Whether the source returns many values at once."""
         return hasattr(self.source, "cells")
 
     def _make_block(self, lines: range) -> CellBlock:
@@ -143,7 +143,7 @@ class _Rows(QAbstractTableModel):
         return CellBlock(texts, [[self.color(row, name) for row in rows] for name in self.shown])
 
     def source_row(self, row: int) -> int:
-        """The row of the source that stands in a line."""
+        """The source row on a line."""
         return int(self.indices[row]) if self.indices is not None else row
 
     def rowCount(self, parent: AnyIndex = _ROOT) -> int:
@@ -152,7 +152,7 @@ class _Rows(QAbstractTableModel):
         return len(self.indices) if self.indices is not None else self.source.row_count
 
     def row_total(self) -> int:
-        """Rows of the source, shown or not."""
+        """The number of source rows, shown or not."""
         return self.source.row_count if self.source is not None else 0
 
     def columnCount(self, parent: AnyIndex = _ROOT) -> int:
@@ -166,7 +166,7 @@ class _Rows(QAbstractTableModel):
         return None
 
     def title(self, name: str) -> str:
-        """A column's name for people."""
+        """A column's display title."""
         return self.titles.get(name) or TITLES.get(name) or capitalize(name.replace("_", " "))
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -197,7 +197,7 @@ class _Rows(QAbstractTableModel):
 
 
 def cell_text(value: object) -> str:
-    """A value in one line: numbers short, line breaks visible, long texts cut."""
+    """A value on one line: short numbers, visible line breaks, long texts truncated."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -208,7 +208,7 @@ def cell_text(value: object) -> str:
 
 
 class RowTable(QTableView):
-    """Shows a PagedModel, or those of its rows that `indices` names, in that order."""
+    """Shows a PagedModel, or the rows of it in `indices`, in that order."""
 
     row_selected = Signal(int)
     """The row of the source, or −1."""
@@ -273,18 +273,18 @@ class RowTable(QTableView):
         self.set_widths({name: widths[name] for name in self.columns}, stretched)
 
     def set_source(self, source: PagedModel | None, columns: Sequence[str] | None = None) -> None:
-        """Show all rows of a source; `columns` chooses and orders."""
+        """Show all rows of a source; `columns` selects and orders the columns."""
         self._sorted = ("", False)
         self.horizontalHeader().setSortIndicatorShown(False)
         names = list(columns if columns is not None else source.columns if source else [])
         self._model.set(source, names, None)
 
     def set_indices(self, indices: Sequence[int] | None) -> None:
-        """Show only these rows of the source, in this order; None shows all."""
+        """Show only these source rows, in this order; None shows all."""
         self._model.set(self._model.source, self._model.shown, indices)
 
     def set_many(self) -> None:
-        """Let choose several rows, with Shift and Ctrl."""
+        """Allow selecting several rows, with Shift and Ctrl."""
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
 
     def set_columns(self, columns: Sequence[str]) -> None:
@@ -293,41 +293,41 @@ class RowTable(QTableView):
         self._model.set(self._model.source, list(columns), self._model.indices)
 
     def set_titles(self, titles: dict[str, str]) -> None:
-        """Name columns otherwise than by their own names."""
+        """Set columns' display titles."""
         self._model.titles = titles
 
     def title(self, name: str) -> str:
-        """A column's name for people."""
+        """A column's display title."""
         return self._model.title(name)
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are shown, in order."""
+        """The visible columns, in order."""
         return list(self._model.shown)
 
     def source_row(self, line: int) -> int:
-        """The row of the source that stands in a line."""
+        """The source row on a line."""
         return self._model.source_row(line)
 
     def column_of(self, section: int) -> str:
-        """The column under a place of the header; empty for the row numbers."""
+        """The column at a position of the header; empty for the row numbers."""
         return self._model.shown[section - 1] if section > 0 else ""
 
     def refresh(self) -> None:
-        """Read the rows in view again."""
+        """Read the visible rows again."""
         self._model.forget()
         self.viewport().update()
 
     def set_color(self, color: CellColor) -> None:
-        """Decide the colour of each cell."""
+        """Set the function that returns each cell's colour."""
         self._model.color = color
 
     def remember(self, name: str) -> None:
-        """Keep widths and order of the columns, by their names, as a person leaves them; `name` is the table's own."""
+        """Save the user's column widths and order, by name; `name` is the table's unique key."""
         self._remembered = RememberedColumns(self, name, lambda: ["", *self._model.shown])
 
     def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
-        """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
+        """Set widths by column name; `stretched` columns share the remaining width, unless it is too little."""
         self._widths = {name: max(width, self._title_width(name)) for name, width in widths.items()}
         self._stretched = frozenset([stretched] if isinstance(stretched, str) else stretched)
         self._arrangement = None
@@ -364,21 +364,21 @@ class RowTable(QTableView):
         self._is_laying_out = False
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Columns share what is left only where that is enough."""
+        """Stretch columns only if the remaining width is enough."""
         super().resizeEvent(event)
         if self._widths:
             self._lay_out_columns()
 
     def shown_count(self) -> int:
-        """How many rows can be scrolled to."""
+        """The number of rows shown."""
         return self._model.rowCount()
 
     def shown_text(self, line: int, column: str) -> str:
-        """The text in a line under a column name."""
+        """The text on a line under a column name."""
         return self._model._text(line, self._model.shown.index(column) + 1)
 
     def apply_theme(self) -> None:
-        """Cell colours are asked for at every paint."""
+        """Nothing to update: cell colours are read at every paint."""
         self.viewport().update()
 
     # What people do
@@ -404,14 +404,14 @@ class RowTable(QTableView):
         self.row_selected.emit(self._model.source_row(current.row()) if current.isValid() else -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ctrl+C copies the chosen rows, cells separated by tabs."""
+        """Ctrl+C copies the selected rows as tab-separated cells."""
         if event.matches(QKeySequence.StandardKey.Copy) and self.selectionModel().hasSelection():
             self.copy_rows()
             return
         super().keyPressEvent(event)
 
     def copy_rows(self, with_titles: bool = False) -> None:
-        """Put the chosen rows on the clipboard as they are shown, uncut."""
+        """Copy the selected rows to the clipboard as shown, but in full."""
         lines, is_part = chosen_lines(self.selectionModel().selection())
         rows = [self._model.source_row(line) for line in lines]
         cells = list(zip(*[self._values(rows, place) for place in range(len(self._model.shown))], strict=True))
@@ -421,7 +421,7 @@ class RowTable(QTableView):
             self.copied_part.emit(MAX_COPIED_LINES)
 
     def copy_cell(self) -> None:
-        """Put the value of the present cell on the clipboard, uncut."""
+        """Copy the current cell's value to the clipboard, in full."""
         index = self.currentIndex()
         if index.isValid() and index.column() > 0:
             [value] = self._values([self._model.source_row(index.row())], index.column() - 1)
@@ -445,7 +445,7 @@ MAX_COPIED_LINES = 5000
 
 
 def chosen_lines(selection: QItemSelection) -> tuple[list[int], bool]:
-    """Lines of a selection from top to bottom, and whether there are more than are copied."""
+    """The selected lines from top to bottom, and whether there are more than can be copied."""
     ranges = sorted({(selection.at(place).top(), selection.at(place).bottom()) for place in range(selection.count())})
     lines: list[int] = []
     for top, bottom in ranges:
@@ -456,7 +456,7 @@ def chosen_lines(selection: QItemSelection) -> tuple[list[int], bool]:
 
 
 def as_tsv(rows: Iterable[Sequence[object]]) -> str:
-    """Lines of cells; a cell with a tab, a line break or a quote is quoted as spreadsheets expect."""
+    """Tab-separated lines; a cell with a tab, a line break or a quote is quoted as spreadsheets expect."""
     return "\n".join("\t".join(_copy_text(value) for value in row) for row in rows)
 
 

@@ -81,7 +81,7 @@ class TextTable(QTableView):
         header.setMinimumHeight(ROW_HEIGHT)
 
     def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show these texts, each column as wide as its texts within limits."""
+        """Show these texts, sizing each column to its texts within limits."""
         self._texts.set(header, rows)
         metrics = self.fontMetrics()
         for column, title in enumerate(header):
@@ -90,7 +90,7 @@ class TextTable(QTableView):
             self.setColumnWidth(column, min(MAX_WIDTH, max(LEAST_WIDTH, wanted)))
 
     def set_choosable(self, hint: str) -> None:
-        """Rows can be chosen, of which the hint says what comes of it; empty: they cannot."""
+        """Make rows selectable, with a hint that says what happens; empty: not selectable."""
         self._texts.hint = hint
         shape = Qt.CursorShape.PointingHandCursor if hint else Qt.CursorShape.ArrowCursor
         self.viewport().setCursor(shape)
@@ -100,7 +100,7 @@ class TextTable(QTableView):
             self.row_chosen.emit(row)
 
     def texts(self) -> list[list[str]]:
-        """What is shown, row by row."""
+        """The texts shown, row by row."""
         return [list(row) for row in self._texts.rows]
 
     def header_texts(self) -> list[str]:
@@ -108,11 +108,11 @@ class TextTable(QTableView):
         return list(self._texts.header)
 
     def apply_theme(self) -> None:
-        """Colours are asked for at every paint."""
+        """Nothing to update: colours are read at every paint."""
         self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter chooses a row; copying takes the marked cells, with tabs between them, numbers as programs read them."""
+        """Enter activates a row; copying takes the selected cells, tab-separated, numbers as programs read them."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._texts.hint and self.currentIndex().isValid():
             self._choose(self.currentIndex().row())
             return

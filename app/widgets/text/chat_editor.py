@@ -1,4 +1,4 @@
-"""Editors for a conversation (messages with roles, in order): one to try a chat template, one to ask a model."""
+"""Editors for a conversation (messages with roles, in order): one to try a chat template, one to query a model."""
 
 import json
 
@@ -42,7 +42,7 @@ class _Row(QWidget):
 
 
 class ChatEditor(QWidget):
-    """Messages, and whether the next answer's beginning is written out."""
+    """Messages, and whether to add a generation prompt."""
 
     changed = Signal()
     too_long = Signal(str)
@@ -92,7 +92,7 @@ TYPED_HEIGHT = 230
 
 
 class TypedChat(ChatEditor):
-    """A `ChatEditor` that can stand where a typed text does: Enter answers, Shift+Enter breaks the line."""
+    """A `ChatEditor` that can replace a text field: Enter sends, Shift+Enter breaks the line."""
 
     entered = Signal()
 
@@ -104,12 +104,12 @@ class TypedChat(ChatEditor):
         self.setPlainText("")
 
     def toPlainText(self) -> str:
-        """The messages that say something as a JSON list, empty without any."""
+        """The non-empty messages as a JSON list, empty if there are none."""
         said = [{"role": role, "content": content} for role, content in self.messages() if content.strip()]
         return json.dumps(said, ensure_ascii=False) if said else ""
 
     def setPlainText(self, text: str) -> None:
-        """Messages as JSON, or plain text, which the user says."""
+        """Set messages from JSON, or from plain text as the user's message."""
         for row in list(self.rows):
             self._remove(row)
         for role, content in _messages(text):
@@ -121,13 +121,13 @@ class TypedChat(ChatEditor):
         self.rows[-1].content.installEventFilter(self)
 
     def go_on(self, answer: str) -> None:
-        """Append what the model answered, and room for what is said next."""
+        """Append the model's answer, and an empty message for what comes next."""
         self.add("assistant", answer)
         self.add("user", "")
         self.rows[-1].content.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter in a message asks."""
+        """Enter in a message sends it."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and sends(event):
             self.entered.emit()
             return True

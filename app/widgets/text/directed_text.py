@@ -1,4 +1,4 @@
-"""Aligns table cells and list items by the direction of their text: Hebrew and Arabic to the right."""
+"""Aligns table cells and list items by their text direction: Hebrew and Arabic to the right."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QPlainTextEdit, QStyledItemDelegate, QStyleOptionViewItem
@@ -7,13 +7,13 @@ from app.core.text.direction import runs_right_to_left
 
 
 def direction_of(text: str) -> Qt.LayoutDirection:
-    """Where a text begins; without any letter at the left."""
+    """The direction of a text; left to right if it has no letters."""
     # Qt draws a cell in the direction of its table: a sentence of the other would have its full stop at the wrong end.
     return Qt.LayoutDirection.RightToLeft if runs_right_to_left(text) else Qt.LayoutDirection.LeftToRight
 
 
 def follow_direction(field: QPlainTextEdit) -> None:
-    """Let what is typed begin at the side where its first letter wants it; a plain field has one side for all lines."""
+    """Align typed text by its first letter; a plain field uses one side for all lines."""
 
     def turn() -> None:
         document = field.document()
@@ -33,6 +33,6 @@ class DirectedText(QStyledItemDelegate):
     """Draws each text in its own direction."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        """The direction beside what the style wants to know."""
+        """Add the direction to the style option."""
         super().initStyleOption(option, index)
         option.direction = direction_of(option.text)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A label that shortens its text with an ellipsis and shows all of it in its tooltip."""
+"""A label that elides its text and shows all of it in its tooltip."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
@@ -12,7 +12,7 @@ WRAPPED = 0.2
 
 
 class ElidedLabel(QLabel):
-    """Takes whatever width it is given; `mode` says which part is left out. A text may be given room for more `lines`."""
+    """Accepts any width; `mode` says which part is left out. A text may use several `lines`."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class ElidedLabel(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        """Also sets tooltip and accessible name to the whole text.
+        """Also sets tooltip and accessible name to the full text.
 
-        The text is kept here and not in QLabel, which would lay out the whole window again at every change.
+        The text is stored here and not in QLabel, which would lay out the whole window at every change.
         """
         self._whole = text
         self.setToolTip(text)
@@ -42,11 +42,11 @@ class ElidedLabel(QLabel):
         self.update()
 
     def text(self) -> str:
-        """The whole text."""
+        """The full text."""
         return self._whole
 
     def sizeHint(self) -> QSize:
-        """Its lines, whatever the text."""
+        """The height of its lines, whatever the text."""
         self.ensurePolished()
         margins = self.contentsMargins()
         return QSize(120, self._lines * self.fontMetrics().height() + margins.top() + margins.bottom())
@@ -56,7 +56,7 @@ class ElidedLabel(QLabel):
         return QSize(40, self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The text, shortened to the present width."""
+        """Paint the text, elided to the current width."""
         area = self.contentsRect()
         flags = int(self.alignment() | Qt.AlignmentFlag.AlignVCenter)
         shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())

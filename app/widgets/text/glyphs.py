@@ -14,7 +14,7 @@ MAX_LOOKED_AT = 200
 
 
 def missing_glyphs(text: str) -> str:
-    """What a box stands for, in a sentence; empty where everything can be drawn."""
+    """What a box means, in a sentence; empty if everything can be drawn."""
     missing = [letter for letter in dict.fromkeys(text[:MAX_LOOKED_AT]) if not is_drawn(letter)]
     if not missing:
         return ""
@@ -30,7 +30,7 @@ def missing_glyphs(text: str) -> str:
 
 @lru_cache(4096)
 def is_drawn(letter: str) -> bool:
-    """Whether any font, asked as the tokens are drawn, has a sign for it; what is not to be seen counts as drawn."""
+    """Whether any font, queried as for drawing tokens, has a glyph for it; invisible characters count as drawn."""
     return letter.isspace() or invisible_characters.is_invisible(letter) or _is_in_a_font(letter)
 
 
@@ -43,14 +43,14 @@ def _is_in_a_font(letter: str) -> bool:
 
 
 def _is_box(run: object) -> bool:
-    """Glyph 0 is a font's own box. Where a script has no font at all Qt draws with a font of boxes, an em as tall as its
-    pixels; its names must not be asked for, which crashes."""
+    """Glyph 0 is a font's own box. If a script has no font at all, Qt uses a box font, an em as high as its
+    pixel size; its names must not be queried, which crashes."""
     raw = run.rawFont()  # type: ignore[attr-defined]
     return 0 in run.glyphIndexes() or raw.unitsPerEm() == raw.pixelSize()  # type: ignore[attr-defined]
 
 
 def show_plain_signs(widget: QWidget) -> None:
-    """Switch off what joins signs in the widget's font; its role in the style sheet comes first."""
+    """Turn off ligatures in the widget's font; its style sheet role is applied first."""
     font = widget.font()
     font.setFeature(QFont.Tag("calt"), 0)
     widget.setFont(font)

@@ -1,6 +1,6 @@
-"""Shows tokens with their role in training: colored by kind, a label below, borders between rows.
+"""Shows tokens with their role in training: coloured by kind, a label below, borders between rows.
 
-It is as high as its lines; only those that the window shows are drawn.
+It is as high as its lines; only visible ones are drawn.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _INKS = {"special": "token_special_text", "ignored": "faint", "padding": "disabl
 
 @dataclass(frozen=True)
 class LabelledToken:
-    """One token: its text, what it is, and what stands below it."""
+    """One token: its text, its kind, and the label below it."""
 
     text: str
     kind: str
@@ -49,7 +49,7 @@ class LabelledToken:
 
 
 class LabelledTokens(QWidget):
-    """Tokens with hover, choice by click or arrows, and copying."""
+    """Tokens with hover, selection by click or arrows, and copying."""
 
     spoken_role = Role.List
 
@@ -76,7 +76,7 @@ class LabelledTokens(QWidget):
         self._size = theme.text_size()
 
     def show_tokens(self, tokens: Sequence[LabelledToken], borders: Sequence[tuple[int, str]] = ()) -> None:
-        """Show these; at each of `borders` (place, words) something new begins."""
+        """Show these; each of `borders` (index, text) starts a new section."""
         self._tokens, self._captions = list(tokens), dict(borders)
         self._hovered = self._chosen = -1
         self._texts = [token.text.translate(SPACES) for token in self._tokens]
@@ -94,11 +94,11 @@ class LabelledTokens(QWidget):
         self._wrap()
 
     def tokens(self) -> list[LabelledToken]:
-        """What is shown."""
+        """The tokens shown."""
         return self._tokens
 
     def apply_theme(self) -> None:
-        """Colours are read at every paint; another text size is another layout."""
+        """Colours are read at every paint; another text size needs a new layout."""
         if self._size != theme.text_size():
             self._make_fonts()
             self.show_tokens(self._tokens, list(self._captions.items()))
@@ -122,7 +122,7 @@ class LabelledTokens(QWidget):
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Wrap again where the width is another."""
+        """Wrap again if the width has changed."""
         if event.size().width() != event.oldSize().width():
             self._wrap()
 
@@ -131,7 +131,7 @@ class LabelledTokens(QWidget):
         return QSize(320, self.height())
 
     def box_of(self, index: int) -> QRectF:
-        """Where a token lies."""
+        """The rectangle of a token."""
         line = int(np.searchsorted(self._starts, index, side="right")) - 1
         begin = int(self._starts[line])
         left = MARGIN + self._advance[index] - self._advance[begin]
@@ -153,7 +153,7 @@ class LabelledTokens(QWidget):
     # Painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The tokens of the lines that are to be drawn."""
+        """Paint the tokens of the visible lines."""
         first = max(0, (event.rect().top() - MARGIN) // self._line_height)
         last = min(len(self._starts) - 1, (event.rect().bottom() - MARGIN) // self._line_height + 1)
         with QPainter(self) as painter:
@@ -215,7 +215,7 @@ class LabelledTokens(QWidget):
             self._tell()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a token."""
+        """Select a token."""
         self._chosen = self.token_at(event.position())
         self._tell()
 
@@ -227,7 +227,7 @@ class LabelledTokens(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go from token to token; Ctrl+C copies all texts."""
+        """Arrows move from token to token; Ctrl+C copies all texts."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText("".join(token.text for token in self._tokens))
         elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and self._tokens:

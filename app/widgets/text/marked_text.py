@@ -1,4 +1,4 @@
-"""Text with rounded marks: answers in a context, entities in a sentence, words that differ."""
+"""Text with rounded marks: answers in a context, entities in a sentence, differing words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class _Mark:
 
 
 class MarkedText(QTextEdit):
-    """Selectable text that is as high as its lines, or with `fills` takes what room there is and scrolls."""
+    """Selectable text that is as high as its lines, or with `fills` takes the available space and scrolls."""
 
     def __init__(self, name: str, fills: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,7 +93,7 @@ class MarkedText(QTextEdit):
         self.show_pieces([TextRun(text, ink=ink)])
 
     def show_pieces(self, pieces: Sequence[TextRun]) -> None:
-        """Show these runs of text one after the other."""
+        """Show these runs of text in sequence."""
         self._pieces = pieces
         self._write()
         if self._fills:
@@ -102,7 +102,7 @@ class MarkedText(QTextEdit):
         self.setAccessibleDescription("".join(piece.text for piece in pieces)[:SPOKEN])
 
     def apply_theme(self) -> None:
-        """Inks are kept in the document, so it is written again."""
+        """Colours are stored in the document, so it is built again."""
         self._write()
 
     def plain(self) -> str:
@@ -114,7 +114,7 @@ class MarkedText(QTextEdit):
         return [mark.text for mark in self._marks]
 
     def outlined(self) -> list[str]:
-        """The texts that are outlined, in order."""
+        """The outlined texts, in order."""
         return [mark.text for mark in self._outlines]
 
     def _write(self) -> None:
@@ -143,7 +143,7 @@ class MarkedText(QTextEdit):
         self._fit()
 
     def _outline(self, start: int, end: int, piece: TextRun) -> None:
-        """One outline around pieces that follow each other."""
+        """One outline around consecutive pieces."""
         last = self._outlines[-1] if self._outlines else None
         if last is not None and last.end == start and last.outline == piece.outline:
             self._outlines[-1] = _Mark(last.start, end, last.text + piece.text, outline=piece.outline)
@@ -168,19 +168,19 @@ class MarkedText(QTextEdit):
             self.setFixedHeight(height)
 
     def sizeHint(self) -> QSize:
-        """As high as the text at the present width."""
+        """The height of the text at the current width."""
         return QSize(200, min(self._whole_height(), USUAL) if self._fills else self._whole_height())
 
     def _whole_height(self) -> int:
         return round(self.document().size().height()) + 2
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width is another height."""
+        """Another width needs another height."""
         super().resizeEvent(event)
         self._fit()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """What does not scroll itself leaves the wheel to the page."""
+        """Leave the wheel to the page if there is nothing to scroll."""
         if self._fills and self.verticalScrollBar().maximum() > 0:
             super().wheelEvent(event)
         else:
@@ -189,7 +189,7 @@ class MarkedText(QTextEdit):
     # Painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The marks, and the text over them."""
+        """Paint the marks, and the text over them."""
         visible = QRectF(self.viewport().rect())
         moved = QPointF(0, -self.verticalScrollBar().value())
         with QPainter(self.viewport()) as painter:
@@ -202,7 +202,7 @@ class MarkedText(QTextEdit):
         super().paintEvent(event)
 
     def _boxes(self, mark: _Mark) -> Iterator[QRectF]:
-        """One box for each line that a mark touches, in the document's coordinates."""
+        """One box per line that a mark touches, in document coordinates."""
         block = self.document().findBlock(mark.start)
         while block.isValid() and block.position() < mark.end:
             layout, is_right_to_left = block.layout(), block.textDirection() == Qt.LayoutDirection.RightToLeft
@@ -215,7 +215,7 @@ class MarkedText(QTextEdit):
             block = block.next()
 
     def copy_selection(self) -> None:
-        """Put the selected text on the clipboard, without the tags."""
+        """Copy the selected text to the clipboard, without the tags."""
         # Not by createMimeDataFromSelection: what Python makes there is deleted while the clipboard still has it.
         cursor, copied = self.textCursor(), []
         for block in _blocks(self.document().findBlock(cursor.selectionStart()), cursor.selectionEnd()):
@@ -273,7 +273,7 @@ def _tag_letters(piece: TextRun) -> QTextCharFormat:
 
 
 def extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
-    """From where to where a run of letters goes, in the line."""
+    """The horizontal extent of a range of characters in the line."""
     if is_right_to_left:
         # Latin words within stand the other way round, so that the ends of a run are not its outermost places.
         runs = [run.boundingRect() for run in line.glyphRuns(start, end - start)]

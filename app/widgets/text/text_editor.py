@@ -1,4 +1,4 @@
-"""Text editors: one refuses text that would freeze the window, one sends its text with Enter."""
+"""Text editors: one rejects text that would freeze the window, one sends its text on Enter."""
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Qt, Signal
@@ -13,12 +13,12 @@ LONGEST_LINE = 20_000
 
 
 def fits(text: str, beside: int = 0) -> bool:
-    """Whether an editor takes it, with so many characters in the same line."""
+    """Whether it fits an editor, with this many characters already on the same line."""
     return len(text) <= MAX_CHARACTERS and max(map(len, text.splitlines()), default=0) + beside <= LONGEST_LINE
 
 
 class TextEditor(QPlainTextEdit):
-    """A plain editor; what is too long for it is not put in."""
+    """A plain editor; text that is too long is not inserted."""
 
     too_long = Signal(str)
     """The text that was to be pasted."""
@@ -29,7 +29,7 @@ class TextEditor(QPlainTextEdit):
         self.setPlainText(text)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste, unless it would be too long with what is there."""
+        """Paste, unless the text would become too long."""
         text = source.text()
         there = self.document().characterCount()
         if there + len(text) <= MAX_CHARACTERS and fits(text, self.textCursor().block().length()):
@@ -42,7 +42,7 @@ _ENDS = str.maketrans({"\u2029": "\n", "\u2028": "\n"})
 
 
 def text_of(editor: QPlainTextEdit) -> str:
-    """Characters stay where `toPlainText` has them; both of Qt's ends of lines are line feeds."""
+    """The text with `toPlainText`'s positions; both of Qt's line separators become line feeds."""
     return editor.document().toRawText().translate(_ENDS)
 
 
@@ -77,7 +77,7 @@ class TypedText(QPlainTextEdit):
             super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width is another number of lines."""
+        """Another width needs another number of lines."""
         super().resizeEvent(event)
         self._fit()
 
@@ -90,9 +90,9 @@ class TypedText(QPlainTextEdit):
 
 
 class Places:
-    """Places in one text as Python counts them (characters) and as Qt does (UTF-16 units).
+    """Positions in one text as Python counts them (characters) and as Qt does (UTF-16 units).
 
-    A place within a surrogate pair is that of its character.
+    A position inside a surrogate pair is that of its character.
     """
 
     def __init__(self, text: str) -> None:
@@ -103,9 +103,9 @@ class Places:
         self._wide_units = self._wide + np.arange(len(self._wide))
 
     def units(self, characters: int) -> int:
-        """The place in UTF-16 units."""
+        """The position in UTF-16 units."""
         return characters + int(np.searchsorted(self._wide, characters, side="left"))
 
     def characters(self, units: int) -> int:
-        """The place in characters."""
+        """The position in characters."""
         return min(self.length, units - int(np.searchsorted(self._wide_units, units, side="left")))

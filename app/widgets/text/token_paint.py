@@ -1,4 +1,4 @@
-"""Paints tokens: a box each with a line below, and the text of several that form one character drawn once."""
+"""Paints tokens: one box each with a line below, and the text of several that form one character drawn once."""
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat
@@ -21,7 +21,7 @@ class TokenPaint:
         self._hovered, self._selected, self._current = hovered, selected, current
 
     def paint(self, paragraphs: TokenParagraphs, top: int) -> None:
-        """Everything between the viewport's edges; `top` is how far it is scrolled."""
+        """Paint everything inside the viewport; `top` is the scroll position."""
         first, last = max(0, (top - MARGIN) // LINE), (top + self._viewport.height()) // LINE
         area, colors = QRectF(self._viewport.rect()), self._colors
         inks = {name: QTextCharFormat() for name in ("special", "faint")}
@@ -76,7 +76,7 @@ class TokenPaint:
 
 
 class TokenColors:
-    """Those of one paint."""
+    """The colours of one paint."""
 
     def __init__(self) -> None:
         self.ink, self.quiet = theme.color("token_text"), theme.color("token_special_text")

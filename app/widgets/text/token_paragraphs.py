@@ -1,7 +1,7 @@
-"""Tokens as paragraphs of Qt's text layout, each laid out when it is first looked at, so that 100,000 tokens are quick.
+"""Tokens as paragraphs of Qt's text layout, each laid out on first view, so that 100,000 tokens are fast.
 
-Qt shapes letters, orders both writing directions and fills lines; here stands what is shown of each token, and that no
-token is broken over lines. All that grows with the number of tokens is done by numpy.
+Qt shapes letters, orders both writing directions and fills lines; this module decides what to show of each token, and
+that no token is broken across lines. All work that grows with the number of tokens is done by numpy.
 """
 
 import re
@@ -46,7 +46,7 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-
 
 @dataclass(frozen=True)
 class Place:
-    """One token of a line; `left` counts from the view's left edge."""
+    """One token on a line; `left` counts from the view's left edge."""
 
     index: int
     left: float
@@ -54,7 +54,7 @@ class Place:
 
 
 class _Item(NamedTuple):
-    """Tokens that are drawn as one, or (`first` equals `last`) text that no token covers; UTF-16 units of the paragraph."""
+    """Tokens drawn as one or, if `first` equals `last`, text that no token covers; UTF-16 units of the paragraph."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class _Item(NamedTuple):
 
 
 class Paragraph:
-    """Some tokens that are laid out; Qt breaks only what is wider than a line."""
+    """Some tokens laid out together; Qt only breaks what is wider than a line."""
 
     def __init__(self, text: str, items: list[_Item], boxes: TokenBoxes, font: QFont, width: float) -> None:
         self._items, self._boxes = items, boxes
@@ -97,7 +97,7 @@ class Paragraph:
 
     @cached_property
     def lines(self) -> list[list[Place]]:
-        """The tokens of each line, in the order of the text."""
+        """The tokens of each line, in text order."""
         found: list[list[Place]] = [[] for _ in range(self.layout.lineCount())]
         for item in self._items:
             pieces = list(self._pieces(item)) if item.last > item.first else []
@@ -110,7 +110,7 @@ class Paragraph:
         return found
 
     def _pieces(self, item: _Item) -> Iterator[tuple[int, float, float]]:
-        """Line, left and right of each part of an item; there are several of what is wider than a line."""
+        """Line, left and right of each part of an item; one wider than a line has several."""
         line = self.layout.lineForTextPosition(item.start)
         while line.isValid() and line.textStart() < item.end:
             start, end = max(item.start, line.textStart()), min(item.end, line.textStart() + line.textLength())
@@ -119,7 +119,7 @@ class Paragraph:
             line = self.layout.lineAt(line.lineNumber() + 1) if end < item.end else QTextLine()
 
     def _shares(self, item: _Item, left: float, right: float) -> list[Place]:
-        """Tokens that are drawn as one, each with its share of the bytes."""
+        """Tokens drawn as one, each with its share of the bytes."""
         boxes = self._boxes
         shares = boxes.weight[item.first : item.last] / boxes.weight[item.first : item.last].sum()
         widths = np.maximum(LEAST, shares * (right - left))
@@ -132,7 +132,7 @@ class Paragraph:
         return found[::-1] if turned else found
 
     def formats(self, inks: dict[str, QTextCharFormat]) -> list[QTextLayout.FormatRange]:
-        """What is drawn in another ink: by `special`, and by `faint` tokens and the text between them."""
+        """Formats for another text colour: for `special` tokens, and for `faint` ones and the text between them."""
         boxes, found = self._boxes, []
         for item in self._items:
             is_gap = item.first == item.last
@@ -149,14 +149,14 @@ def _edges(line: QTextLine, start: int, end: int) -> tuple[float, float]:
 
 
 def _source_at(boxes: TokenBoxes, index: int) -> str:
-    """The beginning of the paragraph of the text that a token stands in."""
+    """The start of the text paragraph that contains a token."""
     place = int(boxes.start[index]) if index < len(boxes) else boxes.tail
     begin = boxes.source.rfind("\n", 0, place) + 1
     return boxes.source[begin : begin + JUDGED]
 
 
 class TokenParagraphs:
-    """Paragraphs of one width; `boxes` know after `set_boxes` which tokens are drawn as one."""
+    """Paragraphs at one width; after `set_boxes`, `boxes` know which tokens are drawn as one."""
 
     def __init__(self, font: QFont) -> None:
         self._font, self._metrics = font, QFontMetricsF(font)
@@ -164,7 +164,7 @@ class TokenParagraphs:
         self._cell = self._metrics.horizontalAdvance("x")
 
     def set_boxes(self, boxes: TokenBoxes, whitespace: bool) -> None:
-        """Other tokens, or white space shown otherwise; `wrap` follows."""
+        """Set other tokens, or another display of white space; call `wrap` afterwards."""
         self._whitespace = whitespace
         codes = np.frombuffer(boxes.source.encode("utf-32-le", "surrogatepass"), np.uint32)
         linked = boxes.linked | _linked_by_clusters(boxes, codes)
@@ -174,7 +174,7 @@ class TokenParagraphs:
     # Paragraphs
 
     def _split(self, codes: np.ndarray) -> None:
-        """Where each paragraph begins, the empty lines above it, and how many characters it is about wide."""
+        """Where each paragraph starts, the empty lines above it, and its approximate width in characters."""
         boxes, count = self.boxes, len(self.boxes)
         begins, times = np.unique(np.append(self._breaks(codes), 0), return_counts=True)
         first = begins[np.searchsorted(begins, np.arange(count), side="right") - 1]
@@ -190,7 +190,7 @@ class TokenParagraphs:
         self._characters = np.diff(reached[self._edges])
 
     def _breaks(self, codes: np.ndarray) -> np.ndarray:
-        """Tokens before which a line ends, as often as it does; a caption takes a line of its own."""
+        """Tokens before which a line ends, repeated for empty lines; a caption takes its own line."""
         boxes, places = self.boxes, np.arange(len(self.boxes))
         ends = np.flatnonzero(codes == 0x0A)
         begin = np.where(boxes.gap >= 0, boxes.gap, boxes.start)
@@ -211,7 +211,7 @@ class TokenParagraphs:
         return whole[np.searchsorted(whole, breaks)]
 
     def wrap(self, width: float) -> None:
-        """Flow into lines of this many pixels."""
+        """Flow into lines with this width in pixels."""
         self._width = max(60.0, width - 2 * MARGIN - 2 * PAD)
         self._kept: OrderedDict[int, Paragraph] = OrderedDict()
         has_tokens = self._characters > 0
@@ -228,7 +228,7 @@ class TokenParagraphs:
         self._tops = np.concatenate([[0], np.cumsum(self._empty + self._own)])
 
     def lay_out(self, first: int, last: int) -> int:
-        """Lay out what stands on these lines; returns by how many lines what begins among them has moved."""
+        """Lay out the paragraphs on these lines; returns by how many lines those that start there have moved."""
         number = self._number_at(first)
         moved = number if self._tops[number] >= first else min(number + 1, len(self._own))
         before = int(self._tops[moved])
@@ -241,7 +241,7 @@ class TokenParagraphs:
 
     @property
     def laid_out(self) -> int:
-        """How many paragraphs were looked at."""
+        """How many paragraphs have been laid out."""
         return int((self._is_known & (self._own > 0)).sum())
 
     def _look_at(self, number: int) -> Paragraph:
@@ -254,7 +254,7 @@ class TokenParagraphs:
         return found
 
     def paragraph(self, number: int) -> Paragraph:
-        """One of them, laid out."""
+        """One paragraph, laid out."""
         is_known = self._is_known[number]
         found = self._look_at(number)
         if not is_known:
@@ -289,7 +289,7 @@ class TokenParagraphs:
         return Paragraph(" ".join(words), items, boxes, self._font, self._width)
 
     def _drawn_text(self, first: int, last: int, is_mixed: bool) -> tuple[str, int]:
-        """What is drawn of a group of tokens, and its length in UTF-16 units."""
+        """The drawn text of a group of tokens, and its length in UTF-16 units."""
         text = self.boxes.shown(first, last)
         shown, units = _make_visible(text, self._whitespace)
         if not is_mixed and last == first + 1:
@@ -303,7 +303,7 @@ class TokenParagraphs:
         return f"{room}{shown}{room}", _units(shown) + 2 * len(room)
 
     def _add_direction_marks(self, first: int, text: str, shown: str) -> str:
-        """A token in a text of both directions: its spaces stay with its letters, and these keep the form of the word."""
+        """Add direction marks to a token in bidirectional text: its spaces stay with its letters, which stay joined."""
         if not any(letter.isalpha() for letter in text):
             return shown
         if not runs_right_to_left(text):
@@ -315,7 +315,7 @@ class TokenParagraphs:
         return f"{_RIGHT_MARK}{_JOINER * before}{shown}{_JOINER * after}{_RIGHT_MARK}"
 
     def gap_text(self, index: int) -> str:
-        """Untouched text before a token that is more than blanks, shortened; else nothing."""
+        """Untokenized text before a token that is more than blanks, shortened; else empty."""
         text = self.boxes.gap_text(index).strip(" \n\t\r")
         return (
             text
@@ -326,28 +326,28 @@ class TokenParagraphs:
     # Lines
 
     def line_count(self) -> int:
-        """How many lines there are; of a long text about how many."""
+        """The number of lines; for a long text approximate."""
         return int(self._tops[-1])
 
     def _number_at(self, line: int) -> int:
         return min(len(self._own) - 1, max(0, int(np.searchsorted(self._tops, line, side="right")) - 1))
 
     def paragraphs_between(self, first: int, last: int) -> Iterator[tuple[int, str, Paragraph | None]]:
-        """The paragraphs that touch these lines, each with its first line and its caption."""
+        """The paragraphs that overlap these lines, each with its first line and its caption."""
         for number in range(self._number_at(first), self._number_at(last) + 1):
             top, own = int(self._tops[number] + self._empty[number]), int(self._own[number])
             caption = self.boxes.captions.get(int(self._firsts[number]), "") if self._empty[number] else ""
             yield top, caption, self.paragraph(number) if own else None
 
     def line_of(self, index: int) -> int:
-        """The line that a token begins on."""
+        """The line on which a token starts."""
         number = int(np.searchsorted(self._firsts, index, side="right")) - 1
         lines = self.paragraph(number).lines
         own = next(place for place, line in enumerate(lines) if any(one.index == index for one in line))
         return int(self._tops[number] + self._empty[number]) + own
 
     def places(self, line: int) -> list[Place]:
-        """The tokens of a line with where they lie, in the order of the text."""
+        """The tokens of a line with their positions, in text order."""
         number = self._number_at(line)
         if not self._own[number]:
             return []
@@ -358,7 +358,7 @@ class TokenParagraphs:
 
 @lru_cache(20_000)
 def _make_visible(text: str, whitespace: bool) -> tuple[str, int]:
-    """What is drawn of a text, and its length in UTF-16 units."""
+    """The drawn form of a text, and its length in UTF-16 units."""
     shown = visible(text, whitespace).replace(" ", _NBSP)
     return shown, _units(shown)
 
@@ -373,12 +373,12 @@ def _is_blank(codes: np.ndarray) -> np.ndarray:
 
 
 def _count_between(places: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """How many of the sorted `places` lie from each begin up to its end."""
+    """How many of the sorted `places` are between each start and its end."""
     return np.searchsorted(places, end) - np.searchsorted(places, begin)
 
 
 def _linked_by_clusters(boxes: TokenBoxes, codes: np.ndarray) -> np.ndarray:
-    """Whether each token begins within what people see as one character, which the token before it has begun."""
+    """Whether each token starts inside a grapheme cluster that the previous token has started."""
     linked = np.zeros(len(boxes), bool)
     if len(boxes) < 2 or not len(codes) or (int(codes.max()) < 0x300 and not (codes == 0x0D).any()):
         return linked

@@ -1,6 +1,6 @@
 """Shows colored tokens that flow like text, with selection, hover, keyboard and mouse.
 
-`token_paragraphs` says where each token lies, `token_paint` draws those that are visible, so 100,000 tokens are quick.
+`token_paragraphs` computes token positions, `token_paint` draws the visible ones, so 100,000 tokens are fast.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,11 +63,11 @@ class TokenView(QAbstractScrollArea):
     def set_tokens(
         self, texts: Sequence[str], specials: Sequence[bool] | None = None, gaps: Sequence[str] | None = None
     ) -> None:
-        """Texts of the tokens; `specials` are drawn grey; `gaps` is the untouched text before each token."""
+        """Set the tokens' texts; `specials` are drawn grey; `gaps` is the untokenized text before each token."""
         self.set_boxes(boxes_of_texts(texts, specials, gaps))
 
     def set_boxes(self, boxes: TokenBoxes) -> None:
-        """Show these; nothing is selected then, and the same lines stay in view."""
+        """Show these; clears the selection and keeps the same lines in view."""
         self._boxes = boxes
         self._hovered, self._selection = -1, None
         self.paragraphs.set_boxes(boxes, self._whitespace)
@@ -76,25 +76,25 @@ class TokenView(QAbstractScrollArea):
         self._wrap()
 
     def set_whitespace_visible(self, shown: bool) -> None:
-        """Show spaces as dots, line breaks as arrows, and other characters without a look by name."""
+        """Set whether to show spaces as dots, line breaks as arrows, and other invisible characters by name."""
         self._whitespace = shown
         self.paragraphs.set_boxes(self._boxes, shown)
         self._wrap()
 
     def shown_text(self, index: int) -> str:
-        """A token's text as it is drawn where it stands alone."""
+        """A token's display text when it stands alone."""
         return visible(shorten(self._boxes.text(index)), self._whitespace)
 
     def count(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return len(self._boxes)
 
     def line_count(self) -> int:
-        """How many lines they take at the present width."""
+        """The number of lines at the current width."""
         return self.paragraphs.line_count()
 
     def apply_theme(self) -> None:
-        """Colours are read at every paint; another text size is another layout."""
+        """Colours are read at every paint; another text size needs a new layout."""
         if self._size != theme.text_size():
             self._size = theme.text_size()
             self.paragraphs = TokenParagraphs(theme.mono_font(13))
@@ -115,7 +115,7 @@ class TokenView(QAbstractScrollArea):
         bar.setSingleStep(LINE)
 
     def _lay_out(self) -> None:
-        """Lay out what is in view; it stays where it is, though what lies above it may be higher than estimated."""
+        """Lay out what is visible without moving it, even if what is above turns out higher than estimated."""
         bar = self.verticalScrollBar()
         moved = self.paragraphs.lay_out(bar.value() // LINE, (bar.value() + self.viewport().height()) // LINE)
         self._show_range()
@@ -128,7 +128,7 @@ class TokenView(QAbstractScrollArea):
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The tokens of the visible lines."""
+        """Paint the tokens of the visible lines."""
         current = self.current() if self.hasFocus() else -1
         paint = TokenPaint(self.viewport(), self._hovered, self.selected(), current)
         paint.paint(self.paragraphs, self.verticalScrollBar().value())
@@ -145,7 +145,7 @@ class TokenView(QAbstractScrollArea):
         return next(hits, -1)
 
     def box_of(self, index: int) -> QRectF:
-        """Where a token lies in the viewport."""
+        """The rectangle of a token in the viewport."""
         line = self.paragraphs.line_of(index)
         place = next(one for one in self.paragraphs.places(line) if one.index == index)
         return QRectF(place.left, MARGIN + line * LINE - self.verticalScrollBar().value(), place.width, BOX)
@@ -153,13 +153,13 @@ class TokenView(QAbstractScrollArea):
     # Selection
 
     def selected(self) -> tuple[int, int]:
-        """First and last + 1 of the selected tokens; equal where none is."""
+        """First and last + 1 of the selected tokens; equal if none are selected."""
         if self._selection is None:
             return 0, 0
         return min(self._selection), max(self._selection) + 1
 
     def select(self, first: int, last: int) -> None:
-        """Mark tokens from outside, as text was selected elsewhere, and bring the first into view; tells nobody."""
+        """Select tokens from outside, for a selection made elsewhere, and scroll to the first; emits nothing."""
         self._selection = (first, last - 1) if first < last else None
         if first < last:
             self._bring(last - 1)
@@ -171,7 +171,7 @@ class TokenView(QAbstractScrollArea):
         return self._selection[1] if self._selection else -1
 
     def selected_text(self) -> str:
-        """The selected tokens' text with what lies between them; everything where nothing is selected."""
+        """The text from the first to the last selected token; everything if nothing is selected."""
         low, high = self.selected() if self._selection else (0, self.count())
         boxes, parts, index = self._boxes, [], low
         while index < high:
@@ -222,7 +222,7 @@ class TokenView(QAbstractScrollArea):
             self.viewport().update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a token; with shift extend to it."""
+        """Select a token; with Shift, extend to it."""
         index = self.token_at(event.position())
         if index < 0:
             self._drop_selection()
@@ -230,7 +230,7 @@ class TokenView(QAbstractScrollArea):
             self._choose(index, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Leaving ends the hover; resting shows the hint."""
+        """Leaving ends the hover; resting shows the tooltip."""
         if event.type() == QEvent.Type.Leave and self._hovered >= 0:
             self._hovered = -1
             self.token_hovered.emit(-1)
@@ -255,7 +255,7 @@ class TokenView(QAbstractScrollArea):
             super().keyPressEvent(event)
 
     def _target(self, event: QKeyEvent) -> int:
-        """The token that a key leads to, −1 where it leads nowhere."""
+        """The token that a key moves to, −1 for none."""
         current, last = self.current(), self.count() - 1
         key, whole = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         page = max(1, self.viewport().height() // LINE - 1)
@@ -271,7 +271,7 @@ class TokenView(QAbstractScrollArea):
         return -1
 
     def _beside(self, current: int, step: int) -> int:
-        """The token at the right or left, which in a line from right to left is the one before or after."""
+        """The token to the right or left; on a right-to-left line, the one before or after."""
         if current < 0:
             return 0
         places = sorted(self.paragraphs.places(self.paragraphs.line_of(current)), key=lambda one: one.left)

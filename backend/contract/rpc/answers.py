@@ -1,4 +1,4 @@
-"""The type of each query's answer, by which the window decodes it; any other answer stays plain values."""
+"""The type that the window decodes each query's answer to; any other answer stays plain values."""
 
 from backend.contract.catalog import Catalog
 from backend.contract.rpc import data, interactive, models, plan, predictions, storage, training_data

@@ -1,4 +1,4 @@
-"""The answers about data that a person is choosing: what dropped files are, their first rows, all rows at a glance, a report."""
+"""Answers about data being chosen: what dropped files are, their first rows, a summary of all rows, a report."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from backend.contract.errors import Fix
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
-    """A file that was named, or lay in a named folder, and is no part of the data."""
+    """A file that was named, or found in a named folder, and is not part of the data."""
 
     name: str
     reason: str
 
 
 class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `recognise_data {paths, split}` and of `burnish data recognise`: what files and folders are by content."""
+    """Answer of `recognise_data {paths, split}` and of `burnish data recognise`: the format of files and folders."""
 
     data: dict[str, Any]
     """Keys of the `data` section: `source`, the splits that were found, and settings of the source."""
@@ -32,7 +32,7 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What one column of the training data holds, by its first rows."""
+    """What one training column holds, judging by its first rows."""
 
     name: str
     kind: str
@@ -48,14 +48,14 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuessedColumn(msgspec.Struct, frozen=True):
-    """A column that a part would be given, and why."""
+    """A column suggested for a role, and why."""
 
     column: str
     reason: str
 
 
 class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `preview_data {task, data}`: the first rows and what they could mean."""
+    """Answer of `preview_data {task, data}`: the first rows and the suggested columns."""
 
     columns: list[str]
     rows: list[list[str]]
@@ -81,7 +81,7 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataRow(msgspec.Struct, frozen=True):
-    """Answer of `data_row {data, row}`: one training row whole, each cell as text of at most 200,000 characters."""
+    """Answer of `data_row {data, row}`: one whole training row, each cell as text of at most 200,000 characters."""
 
     place: str
     """File and line."""
@@ -89,7 +89,7 @@ class DataRow(msgspec.Struct, frozen=True):
 
 
 class UnusableRow(msgspec.Struct, frozen=True):
-    """A row that is left out: the file, its line there (or its number where there are no lines), and why."""
+    """A row that is left out: the file, the line (or the row number if there are no lines), and why."""
 
     file: str
     line: int
@@ -97,7 +97,7 @@ class UnusableRow(msgspec.Struct, frozen=True):
 
 
 class SplitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One split: `rows` = those that can be used + `unusable`."""
+    """One split: `rows` = usable rows + `unusable`."""
 
     split: str
     rows: int
@@ -118,7 +118,7 @@ class SplitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NumberSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How numbers are spread; `std` is the sample's, quantiles lie between neighbours as a line does."""
+    """The distribution of numbers; `std` is the sample standard deviation, quantiles interpolate linearly."""
 
     count: int
     mean: float
@@ -133,7 +133,7 @@ class NumberSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the training inputs are, against the limit where it is known."""
+    """Training input lengths, compared with the limit if it is known."""
 
     unit: str
     """`tokens`, `words`."""
@@ -150,7 +150,7 @@ class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `data_glance {task, data, model}`: all rows of all splits, accounted for."""
+    """Answer of `data_glance {task, data, model}`: all rows of all splits, each counted."""
 
     splits: list[SplitSummary]
     lengths: LengthSummary | None = None
@@ -163,7 +163,7 @@ class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelShare(msgspec.Struct, frozen=True):
-    """How often a label occurs, and which part of all labels that is."""
+    """How often a label occurs, and its share of all labels."""
 
     label: str
     count: int
@@ -190,7 +190,7 @@ class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SplitReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One split. Rows that could not be read are counted in `unusable` and nowhere else."""
+    """One split. Rows that could not be read are counted only in `unusable`."""
 
     files: list[str]
     rows: int

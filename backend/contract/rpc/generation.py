@@ -1,24 +1,24 @@
-"""How a model generates text: what a task's settings ask of an engine."""
+"""How a model generates text: the settings that a task passes to an engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
 class GenerationStopped(Exception):
-    """Nobody waits for the text any more; the model stays as it was."""
+    """Nobody is waiting for the text any more; the model is unchanged."""
 
 
 def never() -> bool:
-    """Nobody asks to stop."""
+    """Never stop."""
     return False
 
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """Greedy unless `sample`, with beams where `num_beams` is above 1; `seed` makes sampling repeatable.
+    """Greedy unless `sample`; beam search if `num_beams` is above 1; `seed` makes sampling repeatable.
 
-    The meaning of every setting is that of transformers' generation settings of the same name. Lengths count new
-    tokens: neither the prompt nor a decoder's start token.
+    Every setting means the same as transformers' generation setting of that name. Lengths count new
+    tokens: neither the prompt nor the decoder's start token.
     """
 
     max_new_tokens: int = 64
@@ -39,6 +39,6 @@ class GenerationSettings:
     """Asked before each token."""
 
     def check_stop(self) -> None:
-        """Raises GenerationStopped if somebody asks to stop."""
+        """Raises GenerationStopped if a stop was requested."""
         if self.stop_requested():
             raise GenerationStopped

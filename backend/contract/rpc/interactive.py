@@ -1,4 +1,4 @@
-"""The answers of Try: what an open model says to typed rows, which models are open, and a row kept for later training."""
+"""Answers for the Try tab: predictions for typed rows, the loaded models, and a row added to training data."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `answer {target, task, rows, settings}` and of `burnish predict --input`: what a model says to typed rows."""
+    """Answer of `answer {target, task, rows, settings}` and `burnish predict --input`: predictions for typed rows."""
 
     task: str
     model: str
@@ -25,7 +25,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenModels(msgspec.Struct, frozen=True):
-    """Answer of `open_models {}` and of `let_go {target}`, which closes one (or all, without target) that is not answering."""
+    """Answer of `open_models {}` and of `let_go {target}`, which unloads idle models (all without a target)."""
 
     targets: list[str]
     """Runs, checkpoints, folders and hub ids as they were asked."""

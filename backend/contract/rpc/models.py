@@ -1,4 +1,4 @@
-"""The answers about models: those that can be chosen here and on the hub, what each holds, and who is logged in to the hub."""
+"""Answers about models: those available here and on the hub, what each contains, and who is logged in to the hub."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ GROUPS = ("demo", "recent", "run", "cache", "hub")
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """One model of the chooser, judged for the run that is being set up."""
+    """One model in the chooser, judged for the run being set up."""
 
     name: str
     """What goes into `model.name_or_path`: a folder or a hub id."""
@@ -39,26 +39,26 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelChoices(msgspec.Struct, frozen=True):
-    """Answer of `model_choices {wish, recent}` and of `burnish models --json`: what is on this computer."""
+    """Answer of `model_choices {wish, recent}` and of `burnish models --json`: the models on this computer."""
 
     models: list[ModelChoice]
 
 
 class CachedModel(msgspec.Struct, frozen=True):
-    """A model that lies in the hub library's cache."""
+    """A model in the hub library's cache."""
 
     name: str
     size_mb: float
 
 
 class CachedModels(msgspec.Struct, frozen=True):
-    """Answer of `cached_models {}`: what needs no download, last used first."""
+    """Answer of `cached_models {}`: models that need no download, most recently used first."""
 
     models: list[CachedModel]
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `describe_model {name_or_path, revision, task}`: what a model folder or hub id holds."""
+    """Answer of `describe_model {name_or_path, revision, task}`: what a model folder or hub id contains."""
 
     name: str
     folder: str = ""
@@ -95,7 +95,7 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelCode(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `model_code {target, revision}`, and of `agree_to_code` with the `code` that a person was shown."""
+    """Answer of `model_code {target, revision}`, and of `agree_to_code` with the `code` shown to the user."""
 
     code: dict[str, str] = {}
     """Whose code (hub id or folder) → which version; empty where nothing of its own runs."""
@@ -105,7 +105,7 @@ class ModelCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubSearch(msgspec.Struct, frozen=True):
-    """Answer of `hub_search {words, wish}` and of `burnish hub search --json`: the most downloaded models first."""
+    """Answer of `hub_search {words, wish}` and of `burnish hub search --json`: most downloaded models first."""
 
     models: list[ModelChoice]
     is_cut: bool = False
@@ -113,7 +113,7 @@ class HubSearch(msgspec.Struct, frozen=True):
 
 
 class HubModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `hub_model {name, revision, wish}`: what a download would bring."""
+    """Answer of `hub_model {name, revision, wish}`: what would be downloaded."""
 
     choice: ModelChoice
     commit: str

@@ -1,4 +1,4 @@
-"""The answers about what a run will cost and on which devices: `plan` and `devices`."""
+"""Answers about what a run will cost and which devices it will use: `plan` and `devices`."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from backend.contract.run.cost import Measurement, MemoryFix, TimePart
 
 
 class PlanPart(msgspec.Struct, frozen=True):
-    """One part of the memory that a run will take."""
+    """One part of a run's memory."""
 
     name: str
     megabytes: float

@@ -1,4 +1,4 @@
-"""The answers about predictions: their pages, which rows fit, how good each label is, how honest the confidence."""
+"""Answers about predictions: their pages, filtered rows, scores per label, and calibration."""
 
 import msgspec
 
@@ -11,9 +11,9 @@ THRESHOLD_STEPS = 1000
 
 
 class PredictionPages(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `open_predictions {parquet}`: the same rows, uncompressed, so that any of them is read at once.
+    """Answer of `open_predictions {parquet}`: the same rows, uncompressed, for random access.
 
-    The file also has the derived columns; it lies in the cache and is made anew where it is gone.
+    The file also has the derived columns; it is in the cache and is recreated if missing.
     """
 
     arrow: str
@@ -22,14 +22,14 @@ class PredictionPages(msgspec.Struct, frozen=True, kw_only=True):
 
 class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `filter_predictions {parquet, right, text, actual, prediction, sort_by, descending}`: an Arrow file of row
-    numbers. Beside the file's columns rows are sorted by `confidence`, `error` (of a number) and `wrong_tags`."""
+    numbers. Besides the file's columns, rows can be sorted by `confidence`, `error` (for a number) and `wrong_tags`."""
 
     arrow: str
     count: int
 
 
 class Confusion(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `confusion {parquet}`: how often which label was taken for which."""
+    """Answer of `confusion {parquet}`: how often each label was predicted as each other."""
 
     labels: list[str]
     """The labels that are actual or predicted, by name."""
@@ -40,7 +40,7 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How well one label, or one type of entity, is predicted."""
+    """The scores of one label or entity type."""
 
     label: str
     precision: float | None
@@ -64,7 +64,7 @@ class ReliabilityBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `prediction_statistics {parquet}`: predicted labels against actual ones, over rows that have an actual one."""
+    """Answer of `prediction_statistics {parquet}`: predicted against actual labels, over rows with an actual one."""
 
     rows: int
     right: int
@@ -80,7 +80,7 @@ class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThresholdCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `threshold_counts {parquet, label}`: what is predicted as `label` from each threshold on.
+    """Answer of `threshold_counts {parquet, label}`: what is predicted as `label` at each threshold.
 
     `true_positives[k]` and `false_positives[k]` count rows whose probability of the label is at least
     k / THRESHOLD_STEPS.
@@ -102,7 +102,7 @@ class NumberPoint(msgspec.Struct, frozen=True):
 
 
 class NumberStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `number_statistics {parquet}`: predicted numbers against actual ones."""
+    """Answer of `number_statistics {parquet}`: predicted against actual numbers."""
 
     rows: int
     pearson: float | None
@@ -119,7 +119,7 @@ class NumberStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntityScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `entity_scores {parquet}`: whole entities, as the CoNLL script counts them."""
+    """Answer of `entity_scores {parquet}`: whole entities, counted as the CoNLL script does."""
 
     rows: int
     right: int
@@ -131,7 +131,7 @@ class EntityScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilePart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the task that a column of a file plays."""
+    """A task role and the file's column for it."""
 
     name: str
     title: str
@@ -141,7 +141,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `file_parts {run, data}`: which columns a file has, and which a run needs."""
+    """Answer of `file_parts {run, data}`: the columns of a file, and those that a run needs."""
 
     columns: list[str]
     rows: int
@@ -151,7 +151,7 @@ class FileFit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `predict_file {run, data, columns, settings}`: the run's predictions of one more file, in the run's folder."""
+    """Answer of `predict_file {run, data, columns, settings}`: predictions for another file, in the run's folder."""
 
     name: str
     """As in `predictions_<name>.csv`."""

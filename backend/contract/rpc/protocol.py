@@ -1,4 +1,4 @@
-"""The JSON lines between the window and the helper process: questions, progress, answers and mistakes.
+"""The JSON lines between the window and the helper process: queries, progress, answers and errors.
 
 Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id": 7, "query": "cancel", "arguments": {}}
 Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
@@ -24,13 +24,13 @@ _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
 
 
 def id_in(line: bytes) -> int | None:
-    """The number of the question to which a damaged line belongs: both sides write it first."""
+    """The id of the query that a damaged line belongs to: both sides write it first."""
     found = _ID.match(line)
     return int(found[1]) if found else None
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One question."""
+    """One query."""
 
     id: int
     query: str
@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a long answer is."""
+    """The progress of a long query."""
 
     done: float = 0
     total: float = 0
@@ -51,7 +51,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class ErrorReply(msgspec.Struct, frozen=True):
-    """Why there is no answer: one sentence for people, and the spec key to change if there is one."""
+    """Why a query failed: one sentence for people, and the spec key to change if there is one."""
 
     message: str
     field: str | None = None
@@ -62,7 +62,7 @@ class ErrorReply(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line from the helper: progress, the answer, or a mistake."""
+    """One line from the helper: progress, the answer, or an error."""
 
     id: int
     answer: Any = None
@@ -72,7 +72,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExportedFile(msgspec.Struct, frozen=True):
-    """The file that was written on request: the answer of every query whose name begins with `export_`."""
+    """The file written on request: the answer of every `export_…` query."""
 
     path: str
     rows: int

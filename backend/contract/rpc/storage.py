@@ -1,10 +1,10 @@
-"""The answers about the room that Burnish takes on the disk: `storage` and `clear_cache`."""
+"""Answers about the disk space that Burnish uses: `storage` and `clear_cache`."""
 
 import msgspec
 
 
 class StorageItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of thing in a folder; sizes are bytes on the disk."""
+    """One kind of item in a folder; sizes are bytes on disk."""
 
     name: str
     title: str
@@ -14,7 +14,7 @@ class StorageItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StorageUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `storage {}`: what lies in the runs folder, the cache folder and the hub library's."""
+    """Answer of `storage {}`: what is in the runs folder, the cache folder and the hub library's cache."""
 
     runs: int
     """How many."""
@@ -29,7 +29,7 @@ class StorageUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClearedCache(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `clear_cache`: bytes that were freed, and those that stay because a run that is alive may read them."""
+    """Answer of `clear_cache`: bytes freed, and bytes kept because an active run may read them."""
 
     freed: int
     kept: int = 0

@@ -1,4 +1,4 @@
-"""The answers about data as the training sees it: lengths and limits, unknown tokens, padding, features token by token."""
+"""Answers about data as seen in training: lengths and limits, unknown tokens, padding, features token by token."""
 
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ Kind = Literal[
 
 
 class Loss(msgspec.Struct, frozen=True, array_like=True):
-    """How many rows are longer than a limit."""
+    """How many rows exceed a limit."""
 
     limit: int
     rows: int
@@ -21,7 +21,7 @@ class Loss(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LengthMeasure(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of every row, special ones included, before anything is cut. `setting` is the spec's key of the limit."""
+    """The token count of every row, with special tokens, before truncation. `setting` is the limit's spec key."""
 
     what: str
     """Whose lengths these are: `rows`, `sources`, `targets`, `questions with their contexts`."""
@@ -53,7 +53,7 @@ class LengthMeasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnknownRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row with unknown tokens; `feature` is the first that is made of it, -1 where that cannot be said."""
+    """A row with unknown tokens; `feature` is the first feature made from it, -1 if that is not known."""
 
     row: int
     feature: int
@@ -64,7 +64,7 @@ class UnknownRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class UnknownTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the data the tokenizer has no piece for; `token` is empty where it has no unknown token at all."""
+    """How much of the data the tokenizer has no piece for; `token` is empty if it has no unknown token."""
 
     token: str
     tokens: int
@@ -76,7 +76,7 @@ class UnknownTokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PaddingRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What share of all computed tokens would be padding if batches were made in this way."""
+    """The share of computed tokens that would be padding with this way of batching."""
 
     name: Literal["length_buckets", "random", "in_order", "fixed"]
     title: str
@@ -115,7 +115,7 @@ class TrainingLengths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeatureLine(msgspec.Struct, frozen=True, array_like=True):
-    """One feature in a list of them; `targets` are the tokens or rows whose loss counts, -1 where that is drawn anew."""
+    """One feature in a list; `targets` counts the tokens or rows with a loss, -1 if they are sampled each time."""
 
     feature: int
     row: int
@@ -147,7 +147,7 @@ class TrainingStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `training_rows {… , start, count | step}`: some features in order, or those of a step."""
+    """Answer of `training_rows {… , start, count | step}`: consecutive features, or those of a step."""
 
     split: str
     splits: list[str]
@@ -163,14 +163,14 @@ class TrainingRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleStart(msgspec.Struct, frozen=True, array_like=True):
-    """A row, or an example, begins at this token."""
+    """The token at which a row, or an example, starts."""
 
     place: int
     title: str
 
 
 class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens side by side; all lists are of one length."""
+    """Tokens as parallel lists of the same length."""
 
     title: str
     ids: list[int]
@@ -184,7 +184,7 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingFeature(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `training_feature {… , feature, step}`: one feature as the model gets it."""
+    """Answer of `training_feature {… , feature, step}`: one feature as the model receives it."""
 
     feature: int
     row: int

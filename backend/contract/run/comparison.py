@@ -1,4 +1,4 @@
-"""Compares runs side by side: the settings in which they differ and their final metrics, as text."""
+"""Compares runs side by side: the settings that differ and the final metrics, as text."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ class TextRows:
     rows: tuple[tuple[str, ...], ...]
 
     def format(self, form: str) -> str:
-        """As `csv` (RFC 4180) or as `markdown`, with a final line feed."""
+        """As `csv` (RFC 4180) or as `markdown`, with a final newline."""
         return self._csv() if form == "csv" else self._markdown()
 
     def _csv(self) -> str:
@@ -37,7 +37,7 @@ class TextRows:
 
 
 def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool = False) -> TextRows:
-    """A row for each setting in which the runs (name → spec) differ, or for every one that any of them has."""
+    """One row per setting that differs between the runs (name → spec), or per setting of any run."""
     columns = [dict(_flat(spec)) for spec in specs.values()]
     keys = [key for key in dict.fromkeys(key for column in columns for key in column) if key not in _LEFT_OUT]
     rows = [(key, *(_format_value(column.get(key)) for column in columns)) for key in keys]
@@ -46,7 +46,7 @@ def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool =
 
 
 def metrics_table(runs: Sequence[tuple[Sequence[tuple[str, str]], Mapping[str, float | None]]]) -> TextRows:
-    """A row for each run: named cells, the same for all, then a column for every metric that any of them has."""
+    """One row per run: the given cells, then a column for every metric that any run has."""
     metrics = list(dict.fromkeys(name for _, values in runs for name in values))
     named = [name for name, _ in runs[0][0]] if runs else []
     rows = [

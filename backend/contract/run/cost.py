@@ -1,4 +1,4 @@
-"""What a run will cost beside its memory: its time by parts, the speeds that were measured here, and what would make it fit."""
+"""What a run will cost besides memory: its time by parts, the speeds measured here, and what would make it fit."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ STAGES = ("starting", "data", "model", "training", "evaluation", "checkpoint")
 
 
 class TimePart(msgspec.Struct, frozen=True):
-    """One part of the time that a run will take."""
+    """One part of a run's estimated time."""
 
     name: str
     seconds: float | None
@@ -25,7 +25,7 @@ class TimePart(msgspec.Struct, frozen=True):
 
 
 class MemoryFix(msgspec.Struct, frozen=True, kw_only=True):
-    """Other settings with which a run needs less memory."""
+    """Settings that make a run need less memory."""
 
     title: str
     """What to do, as a button says it."""
@@ -39,7 +39,7 @@ class MemoryFix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Speeds of one training on one device; None where there was nothing to measure."""
+    """Training speeds on one device; None if nothing was measured."""
 
     time: float
     """When, in seconds since the epoch."""
@@ -82,7 +82,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class MeasuredTime(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `measure_time {spec}`: the measurement is kept, and the next `plan` reckons with it."""
+    """Answer of `measure_time {spec}`: the measurement is saved, and the next `plan` uses it."""
 
     measurement: Measurement | None = None
     shortage: str = ""

@@ -1,4 +1,4 @@
-"""Reads a run's events quickly: all but the steps and the sampled rows, each with the step before it."""
+"""Reads a run's events quickly: everything but the steps and the sampled rows, each with the step before it."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _SAMPLES = b'{"event":"RowsSampled"'
 
 
 class _Step(msgspec.Struct):
-    """As much of a step as its curves need; other events have no loss of their own."""
+    """The fields of a step that its curves need; other events have no loss of their own."""
 
     step: int = 0
     loss: float | None = None
@@ -36,9 +36,9 @@ _STEPS = msgspec.json.Decoder(_Step)
 
 
 class EventSummary:
-    """Reads on from where it stopped; what it gives folds to the same run as all events do, but with few of its steps.
+    """Reads incrementally; its events fold to the same run as the full list, but with only a few of the steps.
 
-    Of the steps between two other events the last is given, so that times, pauses and the present step are exact.
+    Between two other events it keeps the last step, so that times, pauses and the current step are exact.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +52,7 @@ class EventSummary:
         """Whether the last `read` found a shorter file, so that what was given before is void."""
 
     def read(self, size: int = CHUNK_BYTES) -> list[AnyEvent]:
-        """What the next `size` bytes hold; a half-written last line waits."""
+        """The events in the next `size` bytes; a half-written last line is left for later."""
         try:
             with open_unlinked(self._path) as file:
                 end = file.seek(0, 2)
@@ -84,7 +84,7 @@ class EventSummary:
         return found
 
     def losses(self) -> Iterator[tuple[int, float, float]]:
-        """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""
+        """Step, loss and learning rate of every step in the last `read`, once; twice as slow as the read itself."""
         data, self._data = self._data, b""  # a list of many runs has a reader for each
         try:
             steps = _STEPS.decode_lines(data)
@@ -96,7 +96,7 @@ class EventSummary:
 
 
 def landmarks(path: Path) -> list[AnyEvent]:
-    """Those of the whole file."""
+    """The summary events of the whole file."""
     reader, found = EventSummary(path), []
     while not reader.is_complete:
         found += reader.read()
@@ -116,7 +116,7 @@ def _landmarks(data: bytes) -> list[AnyEvent]:
 
 
 def _read_between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
-    """The last step of some lines, and what came after it, which tells the time, unless it is long: sampled rows."""
+    """The last step among some lines and the last event after it (for its time), unless that is a long one."""
     if begun >= end:
         return []
     last = max(begun, data.rfind(b"\n", begun, end - 1) + 1)

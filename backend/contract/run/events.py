@@ -1,6 +1,6 @@
 """The events that a run appends to `events.jsonl`, one JSON object per line, and their fast decoding.
 
-Each event carries `time`, seconds since the epoch. A reader skips event types that it does not know, so that a
+Each event carries `time`, seconds since the epoch. Readers skip unknown event types, so that a
 window can open a run of a newer minor version.
 """
 
@@ -18,7 +18,7 @@ RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", 
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
-    """What every event has."""
+    """The fields of every event."""
 
     time: float
     messages: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class RunStarted(Event, frozen=True, tag=True):
 
 
 class RunResumed(Event, frozen=True, tag=True):
-    """A later attempt begins; every step and evaluation after `from_step` before this line is void."""
+    """A later attempt starts; every step and evaluation after `from_step` before this line is void."""
 
     attempt: int
     from_step: int
@@ -51,7 +51,7 @@ class RunResumed(Event, frozen=True, tag=True):
 
 
 class StageStarted(Event, frozen=True, tag=True):
-    """The run entered a stage; `total` is 0 where the amount of work is unknown."""
+    """The run entered a stage; `total` is 0 if the amount of work is unknown."""
 
     stage: str
     """One of: finding model, loading data, tokenising, loading model, compiling, training, evaluating, predicting,
@@ -61,7 +61,7 @@ class StageStarted(Event, frozen=True, tag=True):
 
 
 class StageProgress(Event, frozen=True, tag=True):
-    """How far the present stage is, in the stage's unit."""
+    """Progress of the current stage, in the stage's unit."""
 
     stage: str
     done: int
@@ -69,7 +69,7 @@ class StageProgress(Event, frozen=True, tag=True):
 
 
 class ProgramCompiled(Event, frozen=True, tag=True):
-    """An engine compiled one more program, because a shape came that it had not seen."""
+    """An engine compiled one more program for a new shape."""
 
     count: int
     """Programs of this attempt so far."""
@@ -77,7 +77,7 @@ class ProgramCompiled(Event, frozen=True, tag=True):
 
 
 class DataLoaded(Event, frozen=True, tag=True):
-    """One split is read; `skipped` rows could not be used (see `RowsSkipped`)."""
+    """One split was read; `skipped` rows could not be used (see `RowsSkipped`)."""
 
     split: str
     rows: int
@@ -92,7 +92,7 @@ class DataLoaded(Event, frozen=True, tag=True):
 
 
 class RowsSkipped(Event, frozen=True, tag=True):
-    """Rows that could not be used, with where they stand; `places` holds the first hundred as file:line."""
+    """Rows that could not be used, with their locations; `places` holds the first hundred as file:line."""
 
     split: str
     reason: str
@@ -101,7 +101,7 @@ class RowsSkipped(Event, frozen=True, tag=True):
 
 
 class ModelLoaded(Event, frozen=True, tag=True):
-    """The weights are in place."""
+    """The weights are loaded."""
 
     architecture: str
     parameters: int
@@ -163,7 +163,7 @@ class EvaluationFinished(Event, frozen=True, tag=True):
 
 
 class SampledRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row of a split with what the model says of it; `kind` is worst, best or drawn."""
+    """One row of a split with the model's prediction; `kind` is worst, best or drawn."""
 
     row: int
     """Its number in the split, from 0."""
@@ -175,7 +175,7 @@ class SampledRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RowsSampled(Event, frozen=True, tag=True):
-    """A few predictions of an evaluation, which follows; the drawn rows are the same at every step."""
+    """Some predictions of the evaluation that follows; the randomly drawn rows are the same at every step."""
 
     step: int
     rows: list[SampledRow]
@@ -187,7 +187,7 @@ class RowsSampled(Event, frozen=True, tag=True):
 
 
 class CheckpointSaved(Event, frozen=True, tag=True):
-    """A checkpoint stands complete on disk; `folder` is relative to the run folder."""
+    """A checkpoint is complete on disk; `folder` is relative to the run folder."""
 
     step: int
     folder: str
@@ -197,7 +197,7 @@ class CheckpointSaved(Event, frozen=True, tag=True):
 
 
 class CheckpointRemoved(Event, frozen=True, tag=True):
-    """An older checkpoint was deleted to keep their number limited."""
+    """An older checkpoint was deleted to limit their number."""
 
     step: int
     folder: str
@@ -211,21 +211,21 @@ class RequestAnswered(Event, frozen=True, tag=True):
 
 
 class Warned(Event, frozen=True, tag=True):
-    """Something that a person should know and that does not stop the run; `code` is stable."""
+    """Something that the user should know but that does not stop the run; `code` is stable."""
 
     code: str
     message: str
 
 
 class ModelExported(Event, frozen=True, tag=True):
-    """`model/` is written."""
+    """`model/` was written."""
 
     folder: str
     step: int
 
 
 class PredictionsWritten(Event, frozen=True, tag=True):
-    """A predictions file is written; paths are relative to the run folder."""
+    """A predictions file was written; paths are relative to the run folder."""
 
     split: str
     csv: str
@@ -236,7 +236,7 @@ class PredictionsWritten(Event, frozen=True, tag=True):
 
 
 class RunFinished(Event, frozen=True, tag=True):
-    """The last event of an attempt that ended by itself: finished, stopped, paused, interrupted or failed."""
+    """The last event of an attempt that ended normally: finished, stopped, paused, interrupted or failed."""
 
     state: str
     step: int
@@ -249,7 +249,7 @@ class RunFinished(Event, frozen=True, tag=True):
     metrics: dict[str, float | None] = {}
 
     def can_go_on(self, *, has_checkpoint: bool) -> bool:
-        """Whether a resumed run could come to another end; without a checkpoint a loss that became NaN does so again."""
+        """Whether resuming could end differently; without a checkpoint, a loss that became NaN would do so again."""
         return self.code != "nan_loss" or has_checkpoint
 
 
@@ -285,14 +285,14 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 
 
 def encode(event: Event) -> bytes:
-    """One line, newline included. NaN and infinity become null, as JSON has neither."""
+    """One line, newline included. NaN and infinity become null, because JSON has neither."""
     if table := table_of(event):
         event = msgspec.structs.replace(event, messages={**event.messages, **table})
     return _encoder.encode(event) + b"\n"
 
 
 def decode(line: bytes) -> AnyEvent | None:
-    """The event of a whole line, or None where its type is unknown or the line is damaged."""
+    """The event on a whole line, or None if its type is unknown or the line is damaged."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -300,15 +300,15 @@ def decode(line: bytes) -> AnyEvent | None:
 
 
 def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
-    """The events of all complete lines and how many bytes they took; a half-written last line waits."""
+    """The events of all complete lines and how many bytes they took; a half-written last line is left for later."""
     end = data.rfind(b"\n") + 1
     return list(decode_all(data[:end].split(b"\n"))), end
 
 
 def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
-    """The lines in the first `size` bytes of an open events file; one that is too long for an event is passed over.
+    """The lines in the first `size` bytes of an open events file; a line too long for an event is skipped.
 
-    Raises InputError where one never seems to end.
+    Raises InputError if a line never seems to end.
     """
     left = sys.maxsize if size is None else size
     is_rest, passed_over = False, 0
@@ -326,7 +326,7 @@ def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
 
 
 def decode_all(lines: Iterable[bytes]) -> Iterable[AnyEvent]:
-    """Every event that can be read, in order."""
+    """Every readable event, in order."""
     for line in lines:
         event = decode(line) if line.strip() else None
         if event is not None:

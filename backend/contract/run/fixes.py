@@ -1,4 +1,4 @@
-"""Fixes for a failed run, as data: the settings that fix it, how to continue, and both in words."""
+"""Fixes for a failed run, as data: the settings that fix it, how to continue, and a description."""
 
 import json
 import shlex
@@ -24,10 +24,10 @@ LEAST_LENGTH = 32
 
 
 class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The way out of a failure that can be taken by a click.
+    """A one-click fix for a failed run.
 
-    With `resume` the same run goes on from its last checkpoint, else a new one begins from its spec. Without `changes`
-    the same is tried again, for the cause lies outside. `convert_weights` is a consent, which a click on it gives.
+    With `resume` the run continues from its last checkpoint, else a new run starts from its spec. Without `changes`
+    it is tried again as it is, because the cause is external. `convert_weights` is a consent, given by clicking.
     """
 
     changes: dict[str, Any] = {}
@@ -36,7 +36,7 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     convert_weights: bool = False
 
     def describe(self) -> str:
-        """What a button says: `Restart with micro_batch_size 4`."""
+        """The button's text: `Restart with micro_batch_size 4`."""
         if self.convert_weights:
             return message("Convert the weights and restart")
         if not self.changes:
@@ -52,23 +52,23 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def arguments(self, run: Path) -> list[str]:
-        """What follows `burnish` on a command line that does the same for the run in that folder."""
+        """The arguments after `burnish` that do the same for the run in that folder."""
         begin = ["resume", str(run)] if self.resume else ["train", str(run / "spec.yaml")]
         changes = [f"--set={key}={_format_setting(value)}" for key, value in self.changes.items()]
         return [*begin, *changes, *(["--convert-weights"] if self.convert_weights else [])]
 
     def command(self, run: Path) -> str:
-        """The whole command, ready for a shell."""
+        """The whole command, ready to paste into a shell."""
         return shlex.join(["burnish", *self.arguments(run)])
 
 
 def find_memory_fix(
     settings: Mapping[str, Any], micro_batch_size: int | None, longest: int | None, *, can_resume: bool
 ) -> RunFix | None:
-    """What needs less memory and costs least: fewer rows at once, then activations computed twice, then shorter texts.
+    """The cheapest way to use less memory: smaller micro-batches, then gradient checkpointing, then shorter inputs.
 
-    `settings` are dotted keys; `micro_batch_size` and `longest` (tokens) are those that the run had. None where nothing
-    of this is left.
+    `settings` are dotted keys; `micro_batch_size` and `longest` (tokens) are the run's values. None if nothing
+    is left to try.
     """
     if micro_batch_size is not None and (mend := halve_batch(micro_batch_size, can_resume=can_resume)):
         return mend
@@ -80,7 +80,7 @@ def find_memory_fix(
 
 
 def halve_batch(micro_batch_size: int, *, can_resume: bool) -> RunFix | None:
-    """Half as many rows at once; None where there is only one."""
+    """Halve the micro-batch size; None if it is already 1."""
     return (
         RunFix({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume)
         if micro_batch_size > 1

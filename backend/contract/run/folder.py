@@ -40,7 +40,7 @@ Life = Literal["new", "alive", "ended", "lost"]
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """`process.json`: who carries the present attempt; written by the supervisor alone."""
+    """`process.json`: the process that runs the current attempt; written only by the supervisor."""
 
     attempt: int
     host: str
@@ -63,7 +63,7 @@ class ExitRecord:
 
 
 class RunFolder:
-    """One run on disk. Every file has one writer; readers may look at any time."""
+    """One run on disk. Every file has one writer; readers may read at any time."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
@@ -85,7 +85,7 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """The folder's own name, by which commands find the run."""
+        """The folder's name, by which commands find the run."""
         return self.path.name
 
     def exists(self) -> bool:
@@ -93,7 +93,7 @@ class RunFolder:
         return os.path.isfile(self.spec)  # noqa: PTH113 (Path.is_file fails in a folder that is closed to this user)
 
     def fault(self) -> str:
-        """Why a folder that looks like a run's cannot be used as one, and the way out; empty for a run and any other folder."""
+        """Why a folder that looks like a run is unusable, and what to do; empty for a run and for any other folder."""
         if self.exists():
             return ""
         if os.path.lexists(self.spec):
@@ -109,7 +109,7 @@ class RunFolder:
         return ""
 
     def check(self, *, to_write: bool = False) -> None:
-        """Raises InputError if the folder, which may be a stranger's, holds links; with `to_write` also hard links to be written."""
+        """Raises InputError if the untrusted folder contains links; with `to_write`, also hard links to be written."""
         appended = (self.lock, self.log, self.events) if to_write else ()
         check_folder(self.path, [path.name for path in appended])
 
@@ -119,7 +119,7 @@ class RunFolder:
         return self.path / f"{stem}.{suffix}"
 
     def prediction_names(self) -> list[str]:
-        """What there are predictions of: `validation`, `test`, then the names of further files, the newest first."""
+        """The available predictions: `validation`, `test`, then other files, newest first."""
         found: dict[str, float] = {}
         for path in self.path.glob("predictions*.parquet"):
             name = path.stem.removeprefix("predictions").removeprefix("_") or "validation"
@@ -131,7 +131,7 @@ class RunFolder:
         return own + sorted(found.keys() - set(own), key=lambda name: (-found[name], name))
 
     def has_results(self) -> bool:
-        """Whether model and predictions are there, which a run leaves only if it has finished."""
+        """Whether model and predictions exist, which only a finished run leaves."""
         return self.model.is_dir() and any(self.predictions(split).exists() for split in ("validation", "test"))
 
     def checkpoint(self, step: int) -> Path:
@@ -141,16 +141,16 @@ class RunFolder:
     # Several hosts: each but the first has a folder of its own in the run's, with what it says and how it ended.
 
     def host(self, number: int) -> "RunFolder":
-        """What host `number` of this run writes; the first writes the run itself."""
+        """The folder of host `number`; the first host writes to the run folder itself."""
         return RunFolder(self.path / f"{_HOST}{number}") if number else self
 
     def main_folder(self) -> "RunFolder":
-        """The run to which this folder belongs: itself, or that of which it is a host's."""
+        """The main run of this folder: itself, or the run that this host folder belongs to."""
         run = RunFolder(self.path.parent)
         number = self.path.name.removeprefix(_HOST)
         return run if number.isdecimal() and self.path.name != number and run.process_record() else self
 
-    # Requests: a person or the app makes the file, the backend deletes it when it has answered by an event.
+    # Requests: the user or the app creates the file, the backend deletes it after answering with an event.
 
     def request(self, kind: str) -> None:
         """Ask the backend for one of REQUESTS."""
@@ -158,37 +158,37 @@ class RunFolder:
         os.close(open_inside(self.path, kind, os.O_WRONLY | os.O_CREAT))
 
     def open_request(self) -> str | None:
-        """The most urgent open request."""
+        """The most urgent pending request."""
         return next(iter(self.requests()), None)
 
     def requests(self) -> list[str]:
-        """All open requests, the most urgent first."""
+        """All pending requests, most urgent first."""
         return [kind for kind in REQUESTS if (self.path / kind).exists()]
 
     def request_time(self, kind: str) -> float:
-        """When the request was made last; 0 where there is none."""
+        """When the request was last made; 0 if never."""
         try:
             return (self.path / kind).stat().st_mtime
         except OSError:
             return 0.0
 
     def clear_request(self, kind: str) -> None:
-        """Delete a request after it was answered. Raises OSError where another user's file cannot be deleted."""
+        """Delete an answered request. Raises OSError if another user's file cannot be deleted."""
         (self.path / kind).unlink(missing_ok=True)
 
     def clear_requests(self) -> None:
-        """A new attempt begins without old requests."""
+        """Delete old requests before a new attempt."""
         for kind in REQUESTS:
             self.clear_request(kind)
 
     # The queue: while `queued` is there, the run's supervisor waits for its turn. Whoever takes it away lets it begin.
 
     def join_queue(self, after: float = 0.0) -> None:
-        """By the supervisor, which holds the lock: from now on the run waits, behind whoever joined until `after`."""
+        """Called by the supervisor, which holds the lock: queue the run behind any run that joined until `after`."""
         write_json(self.queued, {"joined": max(time.time(), after + 0.001)})
 
     def leave_queue(self) -> None:
-        """Wait no longer. Windows keeps a file as long as somebody reads it, as those do that wait behind this run."""
+        """Leave the queue. Windows keeps a file while someone reads it, and runs further back in the queue do."""
         for _ in range(LOCK_TRIES):
             try:
                 return self.queued.unlink(missing_ok=True)
@@ -197,7 +197,7 @@ class RunFolder:
         return self.queued.unlink(missing_ok=True)
 
     def queued_since(self) -> float | None:
-        """When the run joined the queue in which it waits, or in which it waited when it was lost."""
+        """When the run joined the queue in which it is waiting, or was waiting when it was lost."""
         try:
             return float(parse_json(read_unlinked(self.queued, RECORD_BYTES))["joined"])
         except OSError:
@@ -206,50 +206,50 @@ class RunFolder:
             return 0.0
 
     def is_queued(self) -> bool:
-        """Whether the run waits now; a run that is lost waits for nothing."""
+        """Whether the run is waiting now; a lost run is not."""
         return self.queued.exists() and self.is_carried()
 
     # Records
 
     def process_record(self) -> ProcessRecord | None:
-        """Who carries the last attempt, or None before the first."""
+        """The process of the last attempt, or None before the first."""
         return _read_record(self.process, ProcessRecord)
 
     def exit_record(self) -> ExitRecord | None:
-        """How the last attempt ended, or None while it has not (or nobody was left to write it)."""
+        """How the last attempt ended, or None if it has not (or nothing was left to record it)."""
         record, process = _read_record(self.exit, ExitRecord), self.process_record()
         return record if record and process and record.attempt == process.attempt else None
 
     def next_attempt(self) -> int:
-        """The number of the attempt that would start now."""
+        """The number of the next attempt."""
         record = self.process_record()
         return record.attempt + 1 if record else 1
 
     def has_later_attempt(self, number: int, ended: float) -> bool:
-        """Whether an attempt after that number has begun since the time when it ended."""
+        """Whether a later attempt has started since that one ended."""
         record = self.process_record()
         return record is not None and record.attempt > number and record.started > ended
 
     def write_process_record(self, record: ProcessRecord) -> None:
-        """By the supervisor, once per attempt."""
+        """Written by the supervisor, once per attempt."""
         write_json(self.process, asdict(record))
 
     def write_exit_record(self, record: ExitRecord) -> None:
-        """By the supervisor, when the engine's whole tree is gone."""
+        """Written by the supervisor, when the engine's whole process tree is gone."""
         write_json(self.exit, asdict(record))
 
     def is_carried(self) -> bool:
-        """Whether a process carries the run now. Where this user may not look at its lock, one does until an exit is on record."""
+        """Whether a process is running it. If this user cannot read its lock: whether there is no exit record."""
         found = is_locked(self.lock)
         return self.exit_record() is None if found is None else found
 
     def life(self, now: float | None = None) -> Life:
-        """Whether a process carries the run now, it ended, it is lost, or nobody has started it yet.
+        """Whether the run is running, has ended, is lost, or has never been started.
 
         Derived, never guessed: on this host and boot from the kernel's lock and `exit.json`; elsewhere the lock says
-        nothing, so there a run without an exit is lost once its events have not grown for `GROWTH_SECONDS`.
+        nothing, so there a run without an exit is lost if its events have not grown for `GROWTH_SECONDS`.
         """
-        # The lock is asked before the exit, which stands there before the lock is let go.
+        # The lock is checked before the exit record, which is written before the lock is released.
         if self.is_carried():
             return "alive"
         process = self.process_record()
@@ -278,7 +278,7 @@ def _read_record(path: Path, kind: type[Any]) -> Any:
 
 
 def write_json(path: Path, values: dict[str, Any], mode: int = 0o666) -> None:
-    """Write the values as JSON, as `write_whole` does."""
+    """Write the values as JSON, using `write_whole`."""
     write_whole(path, json.dumps(values, indent=1).encode(), mode)
 
 
@@ -297,7 +297,7 @@ def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFo
 
 
 def slug(name: str) -> str:
-    """A name that every file system takes: letters of any script, digits, dots and hyphens."""
+    """A file name that is valid on every file system: letters of any script, digits, dots and hyphens."""
     kept = "".join(sign if _is_part_of_a_word(sign) else "-" for sign in name)
     return re.sub("-+", "-", kept).strip("-._")[:60] or "run"
 
@@ -313,7 +313,7 @@ def run_folders(root: Path) -> list[RunFolder]:
 
 
 def run_faults(root: Path) -> list[str]:
-    """What is wrong with each folder under `root` that looks like a run's and cannot be used as one."""
+    """What is wrong with each folder under `root` that looks like a run but cannot be used as one."""
     return [fault for folder in _folders(root) if (fault := folder.fault())]
 
 
@@ -325,7 +325,7 @@ def _folders(root: Path) -> list[RunFolder]:
 
 
 def find_run(name_or_path: str, root: Path) -> RunFolder | None:
-    """The run of that name under `root`, or the run folder at that path. Raises InputError if it cannot be used as one."""
+    """The run with that name under `root`, or the run folder at that path. Raises InputError if it is unusable."""
     for path in (root / name_or_path, user_path(name_or_path)):
         folder = RunFolder(path)
         if folder.exists():
@@ -342,7 +342,7 @@ def host_id() -> str:
 
 
 def boot_id() -> str:
-    """What changes at every boot; empty where the system does not tell."""
+    """An id that changes at every boot; empty if the system does not provide one."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -21,7 +21,7 @@ CHANGE_TRIES = 500
 
 
 class RunLocked(RuntimeError):
-    """Another process carries this run."""
+    """Another process is running this run."""
 
 
 if os.name == "nt":
@@ -47,7 +47,7 @@ else:
 def take_lock(path: Path, tries: int = LOCK_TRIES, *, of_all_users: bool = False) -> int:
     """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked.
 
-    A lock `of_all_users` may be taken by whoever may write in its folder, whoever made the file.
+    A lock `of_all_users` can be taken by anyone who may write to its folder, whoever created the file.
     """
     descriptor = _open_for_all(path) if of_all_users else open_inside(path.parent, path.name, os.O_RDWR | os.O_CREAT)
     for _ in range(tries):
@@ -81,7 +81,7 @@ def hold_lock(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
 
 @contextmanager
 def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
-    """Nobody else who uses this changes the file at `path` between reading and writing it. Raises OSError."""
+    """Lock the file at `path` against other users of this function while it is read and rewritten. Raises OSError."""
     try:
         descriptor = take_lock(path.with_name(f".{path.name}.lock"), CHANGE_TRIES, of_all_users=of_all_users)
     except RunLocked:
@@ -95,9 +95,9 @@ def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool | None:
-    """Whether some process holds the lock now; None where this user may not even read the file.
+    """Whether some process holds the lock now; None if this user cannot even read the file.
 
-    Shares it for an instant to find out, so that two who look agree, and another user's run can be looked at.
+    Takes a shared lock for an instant, so that two readers do not conflict and another user's run can be checked.
     """
     try:
         descriptor = open_inside(path.parent, path.name, os.O_RDONLY)

@@ -16,24 +16,24 @@ LONGEST_TAG = 40
 
 
 class RunNotes(msgspec.Struct, frozen=True):
-    """A person's words about a run."""
+    """A user's notes and tags on a run."""
 
     note: str = ""
     tags: tuple[str, ...] = ()
 
     def merge_edits(self, before: "RunNotes", after: "RunNotes") -> "RunNotes":
-        """These with what a person changed who saw `before` and wrote `after`; the rest may be another window's."""
+        """Apply a user's edits (from `before` to `after`) to these notes, which another window may have changed."""
         note = after.note if after.note != before.note else self.note
         return RunNotes(note, after.tags if after.tags != before.tags else self.tags)
 
 
 def notes_file(folder: RunFolder) -> Path:
-    """Where they lie."""
+    """The path of the notes file."""
     return folder.path / "notes.json"
 
 
 def read_notes(folder: RunFolder) -> RunNotes:
-    """What was written, or nothing; a file that somebody damaged counts as none."""
+    """The stored notes, or empty ones; a damaged file counts as empty."""
     try:
         return msgspec.convert(parse_json(read_unlinked(notes_file(folder), RECORD_BYTES)), RunNotes)
     except (OSError, ValueError, msgspec.ValidationError):
@@ -41,12 +41,12 @@ def read_notes(folder: RunFolder) -> RunNotes:
 
 
 def write_notes(folder: RunFolder, notes: RunNotes) -> None:
-    """Put them in place, whole. Raises InputError where the folder takes no file."""
+    """Write the notes atomically. Raises InputError if the folder is not writable."""
     change_notes(folder, lambda _: notes)
 
 
 def change_notes(folder: RunFolder, change: Callable[[RunNotes], RunNotes]) -> RunNotes:
-    """Write what `change` makes of the notes as they are now. Raises InputError where the folder takes no file."""
+    """Write what `change` makes of the current notes. Raises InputError if the folder is not writable."""
     try:
         with changing(notes_file(folder), of_all_users=True):
             before = read_notes(folder)
@@ -61,7 +61,7 @@ def change_notes(folder: RunFolder, change: Callable[[RunNotes], RunNotes]) -> R
 
 
 def tags_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Tags from what was typed, which commas, semicolons or spaces divide: each once, in the order given. Raises InputError."""
+    """Tags from typed text, split at commas, semicolons or spaces; no duplicates, in order. Raises InputError."""
     words = [word.lstrip("#") for text in texts for word in re.split(r"[,;\s]+", text)]
     found = tuple(dict.fromkeys(word for word in words if word))
     if long := next((word for word in found if len(word) > LONGEST_TAG), ""):

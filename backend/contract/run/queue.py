@@ -13,32 +13,32 @@ DECIDING = ".queue.lock"
 
 @dataclass(frozen=True)
 class RunQueue:
-    """The runs of one folder that a process carries."""
+    """The runs of one folder that a process is running or holding in the queue."""
 
     running: list[RunFolder]
     waiting: list[RunFolder]
     """In the order in which they will begin."""
 
     def ahead(self, folder: RunFolder) -> list[RunFolder]:
-        """What `folder`, which waits, waits for."""
+        """The runs that the queued `folder` is waiting for."""
         return [*self.running, *takewhile(lambda other: not _is_same(other, folder), self.waiting)]
 
 
 def queue_of(runs: Path) -> RunQueue:
-    """The queue of the runs in a folder. The kernel's locks are asked: a run that was killed is in nobody's way."""
+    """The queue of the runs in a folder, based on the kernel's locks: a killed run blocks nobody."""
     alive = [(run, run.queued_since()) for run in run_folders(runs) if run.is_carried()]
     waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
     return RunQueue([run for run, since in alive if since is None], [run for *_, run in waiting])
 
 
 def join(folder: RunFolder) -> None:
-    """Let a run wait behind those that are there already, even if the clock was put back meanwhile."""
+    """Queue a run behind those already waiting, even if the clock was set back."""
     joined = (run.queued_since() or 0.0 for run in queue_of(folder.path.parent).waiting)
     folder.join_queue(after=max(joined, default=0.0))
 
 
 def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
-    """Whether `folder` waits for `other`: it is going on, or waits and joined the queue before."""
+    """Whether `folder` must wait for `other`: it is running, or joined the queue earlier."""
     own = folder.queued_since()
     if own is None or not other.is_carried():
         return False
@@ -47,7 +47,7 @@ def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
 
 
 def take_turn(folder: RunFolder) -> RunFolder | None:
-    """Let a run leave the queue if it is its turn; otherwise one that it waits for. Raises RunLocked while another decides."""
+    """Let a run leave the queue if it is its turn; else return one ahead of it. Raises RunLocked if another decides."""
     runs = folder.path.parent
     with hold_lock(runs / DECIDING, of_all_users=True):
         before = next(iter(queue_of(runs).ahead(folder)), None)
@@ -57,7 +57,7 @@ def take_turn(folder: RunFolder) -> RunFolder | None:
 
 
 def _is_same(one: RunFolder, other: RunFolder) -> bool:
-    """Also where one is named by a link, or in other letters on a disk that takes large and small ones for the same."""
+    """Whether both are one folder, even through a link, or with different case on a case-insensitive disk."""
     try:
         return one.path.samefile(other.path)
     except OSError:  # deleted meanwhile

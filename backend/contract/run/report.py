@@ -1,6 +1,6 @@
-"""Writes the report on a run that one person gives another to find out why it failed.
+"""Writes the report that a user can share to find out why a run failed.
 
-It holds what is known to be harmless, and nothing else: see `public_words`.
+It contains only what is known to be harmless: see `public_words`.
 """
 
 import platform
@@ -47,7 +47,7 @@ _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{1,30}(?:Model|For[A-Z][A-Za-z]{2,40}|LMHe
 
 
 def report(folder: RunFolder) -> str:
-    """Versions, settings, the events' end and the log's tracebacks, as Markdown: numbers and our own words, no one else's."""
+    """Versions, settings, last events and tracebacks from the log, as Markdown: only numbers and our own words."""
     summary = landmarks(folder.events)
     last_events = events.decode_all(_read_tail(folder.events).split(b"\n"))
     is_cut = any(isinstance(event, events.Warned) and event.code == TOO_LONG for event in summary)
@@ -108,7 +108,7 @@ def _fields(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _public(name: str, value: Any) -> Any:
-    """One field of an event: its numbers, our own words, and how many of anything else."""
+    """One field of an event: numbers and our own words as they are, anything else as a count."""
     match value:
         case dict() if name == "versions":
             known = ("python", *PACKAGES_OF_A_RUN)

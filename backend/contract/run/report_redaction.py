@@ -1,6 +1,6 @@
-"""Reduces values and texts to what may be given to a stranger: numbers, and words that our own program wrote.
+"""Reduces values and texts to what is safe to share: numbers, and words from our own code.
 
-It is an allow-list: a text that is not known here becomes a placeholder. Nobody can list what a secret looks like.
+It is an allow-list: unknown text becomes a placeholder. Nobody can list what every secret looks like.
 """
 
 import re
@@ -89,7 +89,7 @@ YOUR_CODE = "(your code)"
 
 
 def public_choice(text: str) -> str:
-    """A choice among our own words stays, a path keeps its kind, any other text goes."""
+    """A known choice stays, a path is reduced to its kind, any other text is removed."""
     if text in CHOICES or text in metric_names():
         return text
     ending = PurePosixPath(text).suffix.lower()
@@ -99,7 +99,7 @@ def public_choice(text: str) -> str:
 
 
 def public_setting(value: Any) -> Any:
-    """A setting of any depth: numbers stay, names of settings stay, texts are choices, and what has no known name goes."""
+    """A nested setting: numbers, setting names and known choices stay; unknown names are removed."""
     if isinstance(value, Mapping):
         return dict(_public_items(value))
     if isinstance(value, list):
@@ -127,21 +127,21 @@ def public_version(text: str) -> str:
 
 
 def public_metrics(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Scores by name; a name that has a label or a file in it is numbered."""
+    """Scores by name; a name that contains a label or a file is replaced by a number."""
     known = metric_names()
     return {name if name in known else f"[metric {at}]": score for at, (name, score) in enumerate(metrics.items())}
 
 
 @cache
 def metric_names() -> frozenset[str]:
-    """The metrics that our own files declare, and their usual variants; those of other packages may say anything."""
+    """The metrics declared in our own files, and their usual variants; other packages' names could contain anything."""
     files = sorted((_ROOT / "backend" / "metrics").glob("*.py"))
     declared = {name for file in files for name in _METRIC.findall(file.read_text(encoding="utf-8"))}
     return frozenset(declared) | frozenset(_VARIANTS.split())
 
 
 def extract_facts(text: str) -> str:
-    """Of a sentence the kinds of exceptions, steps, sizes, shapes, line numbers and names of settings, in their order."""
+    """The exception types, steps, sizes, shapes, line numbers and setting names in a sentence, in order."""
     found = [(match.start(), match.group(1)) for match in _EXCEPTION.finditer(text)]
     for match in _FACTS.finditer(text):
         is_known = match.lastgroup != "setting" or set(match.group().split(".")) <= SETTINGS
@@ -150,7 +150,7 @@ def extract_facts(text: str) -> str:
 
 
 def traceback_lines(lines: list[str]) -> Iterator[str]:
-    """Of a log the frames of tracebacks and what was raised; only frames of public code keep their names."""
+    """The traceback frames and exceptions in a log; only frames of public code keep their names."""
     for line in lines:
         if frame := _FRAME.fullmatch(line.rstrip()):
             name = PureWindowsPath(frame["path"]).name  # knows both kinds of slashes
@@ -163,7 +163,7 @@ def traceback_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _is_public(path: str, function: str) -> bool:
-    """Whether a frame is of Burnish, a known package or Python, wherever they are installed."""
+    """Whether a frame is in Burnish, a known package or Python, wherever they are installed."""
     if (found := _PACKAGE.search(path)) and found[1] not in _OWN_FOLDERS:
         return found[1] in _PACKAGES and _is_here(("purelib", "platlib"), path[found.start(1) :], function)
     if not found and (found := _STANDARD.search(path)):
@@ -172,7 +172,7 @@ def _is_public(path: str, function: str) -> bool:
 
 
 def _is_here(places: tuple[str, ...], path: str, function: str) -> bool:
-    """Whether this Python's own installation has the file with such a function: anybody may call a folder `torch`."""
+    """Whether this Python installation has that function in that file: anyone can name a folder `torch`."""
     parts = PureWindowsPath(path).parts
     name = function.rpartition(".")[2]
     return ".." not in parts and any(
@@ -181,7 +181,7 @@ def _is_here(places: tuple[str, ...], path: str, function: str) -> bool:
 
 
 def _is_own(parts: tuple[str, ...], function: str) -> bool:
-    """Whether our own file of that name has such a function: a folder of somebody else may be called `backend` too."""
+    """Whether our file of that name has that function: someone else's folder may be called `backend` too."""
     start = max((at for at, part in enumerate(parts) if part in _OWN_FOLDERS), default=None)
     if start is None or ".." in parts:
         return False
@@ -193,4 +193,4 @@ def _own_functions(file: Path) -> frozenset[str]:
     try:
         return frozenset(_FUNCTION.findall(file.read_text(encoding="utf-8"))) | _NAMELESS
     except (OSError, ValueError):
-        return frozenset()  # no such file of ours
+        return frozenset()  # we have no such file

@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 def matches(words: str, texts: Iterable[str], tags: Sequence[str]) -> bool:
-    """Whether every word stands in some text or tag, in any case; `#word` is the beginning of a tag."""
+    """Whether every word occurs in some text or tag, ignoring case; `#word` matches the start of a tag."""
     folded_tags = [tag.casefold() for tag in tags]
     folded = [*(text.casefold() for text in texts), *folded_tags]
     return all(
@@ -20,7 +20,7 @@ def matches(words: str, texts: Iterable[str], tags: Sequence[str]) -> bool:
 
 
 def sort_items(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Items by a value; those without one (None, empty, not a number) come last either way, equal ones stay as they are."""
+    """Items sorted by a value; those without one (None, empty, not a number) always come last, ties keep order."""
     valued = [(value(item), item) for item in items]
     known = [pair for pair in valued if not _is_absent(pair[0])]
     known.sort(key=lambda pair: pair[0], reverse=descending)

@@ -10,7 +10,7 @@ Paths = str | list[str]
 
 
 class DataSection(Section):
-    """Which rows a run trains on. A source adds its own settings beside these."""
+    """Which rows a run trains on. A source adds its own settings to these."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,9 +1,9 @@
-"""Checks the environment variables of a spec, which may come from a stranger: only those that tune computation may be set.
+"""Checks the environment variables of a spec, which may be untrusted: only those that tune computation may be set.
 
 A variable is on the list if no value of it can load code, read or write a file, or reach another machine. So no
 variable with a path is here, nor `OMP_TOOL_LIBRARIES`, `CUDA_INJECTION64_PATH`, `NCCL_NET_PLUGIN`, `NCCL_DEBUG_FILE`,
-`MALLOC_CONF`, `TORCH_COMPILE_DEBUG` or `JAX_COMPILATION_CACHE_DIR`. What else is needed belongs to the machine, and its
-user sets it there. The flags of XLA can write files too, therefore they have a list of their own.
+`MALLOC_CONF`, `TORCH_COMPILE_DEBUG` or `JAX_COMPILATION_CACHE_DIR`. Any others belong to the machine, and its
+user sets them there. XLA's flags can write files too, so they have their own list.
 """
 
 import re

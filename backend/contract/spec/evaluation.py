@@ -9,7 +9,7 @@ from backend.contract.spec.training import ADVANCED, Often
 
 
 class EvaluationSection(Section):
-    """When and how a run is measured."""
+    """When and how a run is evaluated."""
 
     every: Annotated[Often, Field(title="Evaluate every")] = "epoch"
     """`epoch`, `never`, or a number of steps."""

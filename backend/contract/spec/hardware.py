@@ -1,4 +1,4 @@
-"""The `hardware` section: where a run computes, and in which precision."""
+"""The `hardware` section: the devices and precision of a run."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ from backend.contract.spec.training import ADVANCED, HIDDEN
 
 
 class HardwareSection(Section):
-    """Where a run computes. An engine adds its own settings beside these."""
+    """Where a run computes. An engine adds its own settings to these."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -16,9 +16,9 @@ from backend.contract.versions import SPEC_VERSION
 
 
 class RunSpec(Section):
-    """Everything that decides a run. `task`, `adapter` and parts of `data` and `hardware` are open here.
+    """Everything that defines a run. `task`, `adapter` and parts of `data` and `hardware` are open here.
 
-    The task, source, engine and adapter named in it own those parts and check them (`backend.registry`).
+    The task, source, engine and adapter that it names own those parts and validate them (`backend.registry`).
     """
 
     version: Annotated[int, Field(title="Version", ge=1)] = SPEC_VERSION
@@ -44,7 +44,7 @@ class RunSpec(Section):
 
 
 def run_spec(values: dict[str, Any]) -> RunSpec:
-    """The spec made from plain values. Raises InputError naming the key and the way out."""
+    """Build the spec from plain values. Raises InputError that names the key and what to do."""
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The base of every section: frozen, complete, strict about unknown keys, with its errors as one sentence."""
+"""The base of every section: frozen, complete, strict about unknown keys, with one-sentence errors."""
 
 from difflib import get_close_matches
 from functools import reduce
@@ -26,7 +26,7 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 
 def validate(section: type[AnySection], values: dict[str, Any], prefix: str = "") -> AnySection:
-    """The section made from `values`. Raises InputError that names the key, the value and the valid choices."""
+    """Build the section from `values`. Raises InputError that names the key, the value and the valid choices."""
     try:
         return section.model_validate(values)
     except ValidationError as error:
@@ -71,7 +71,7 @@ def _names(mistake: ErrorDetails) -> list[str]:
 
 
 def _format_key(name: str) -> str:
-    """A key as a sentence can hold it: one without visible letters in quotes."""
+    """A key formatted for a sentence: in quotes if it has no visible letters."""
     return name if name.isprintable() and name.strip() else ascii(name)
 
 
@@ -87,7 +87,7 @@ def _to_reason(mistake: ErrorDetails) -> str:
 
 
 def _known_reason(kind: str, facts: dict[str, Any]) -> str:
-    """What pydantic says of a value, as a message."""
+    """pydantic's complaint about a value, as a message."""
     if kind == "string_too_short":
         return plural(
             "string should have at least {count} character",
@@ -104,7 +104,7 @@ def _known_reason(kind: str, facts: dict[str, Any]) -> str:
     if kind == "literal_error" and " or " in facts["expected"]:
         first, last = facts["expected"].rsplit(" or ", 1)
         return message("input should be {first} or {last}", first=first, last=last)
-    # Of a bound that is a float, `ctx` says 0.0 where the sentence says 0.
+    # For a float bound, `ctx` has 0.0 where the message has 0.
     return message(_REASONS[kind], **{name: _plain(fact) for name, fact in facts.items()}) if kind in _REASONS else ""
 
 
@@ -113,7 +113,7 @@ def _plain(fact: Any) -> Any:
 
 
 def _is_key(part: int | str) -> bool:
-    # A union adds its members' type names to the path; they are no keys of the spec.
+    # A union adds its members' type names to the path; they are not spec keys.
     return isinstance(part, int) or (part.replace("_", "").isidentifier() and part not in _TYPE_NAMES)
 
 

@@ -24,7 +24,7 @@ USES: dict[str, Any] = {
 
 
 class TokenizerTraining(Section):
-    """How a tokenizer is made."""
+    """How a tokenizer is trained."""
 
     kind: Annotated[TokenizerKind, Field(title="Kind", json_schema_extra={"choices": KINDS})] = "byte_bpe"
     """`byte_bpe` as in GPT-2 (can encode any character), `bpe` and `unigram` as in SentencePiece, `wordpiece` as in

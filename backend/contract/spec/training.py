@@ -24,7 +24,7 @@ Schedule = Literal[
 
 
 class TrainingSection(Section):
-    """How the weights are changed."""
+    """How the weights are trained."""
 
     epochs: Annotated[float, Field(title="Epochs", gt=0, le=10_000)] = 3
     """Number of passes over the training data. Usually 2 to 5, up to 20 with few rows; more tends to overfit."""

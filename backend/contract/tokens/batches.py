@@ -1,4 +1,4 @@
-"""The questions and answers about several texts at once, and about ids and pieces that become text again."""
+"""Queries and answers about several texts at once, and about turning ids and pieces back into text."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ class BatchQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=
 
 
 class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenize_batch`: what the model gets, of at most `MAX_CELLS` tokens."""
+    """Answer of `tokenize_batch`: the model's input, at most `MAX_CELLS` tokens."""
 
     rows: int = 0
     width: int = 0
@@ -43,7 +43,7 @@ class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One list of ids as text. An id that does not exist stands in every text as `⟨no token 99999⟩`."""
+    """One list of ids as text. An unknown id appears in every text as `⟨no token 99999⟩`."""
 
     text: str
     """As the question's switches ask (special tokens kept or skipped, spaces cleaned up or not)."""
@@ -60,7 +60,7 @@ class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class Decoded(msgspec.Struct, frozen=True):
     """Answer of `decode {tokenizer, ids, revision, options, skip_special, clean_up}`; `ids` is a list of ids or a list
-    of such lists. Without `clean_up` the tokenizer's own setting holds."""
+    of such lists. Without `clean_up` the tokenizer's own setting applies."""
 
     rows: list[DecodedRow]
 

@@ -1,4 +1,4 @@
-"""The plain chat template for a tokenizer without one, and how a mistake in any template is reported."""
+"""The plain chat template for a tokenizer without one, and how template errors are reported."""
 
 import traceback
 
@@ -19,13 +19,13 @@ STUMBLES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError,
 
 
 def template_among(stored: object) -> str:
-    """The one for plain chats of what a tokenizer has stored, be it one or several by name; empty where there is none."""
+    """A tokenizer's template for plain chats, stored as one or as several by name; empty if there is none."""
     one = stored.get("default") if isinstance(stored, dict) else stored
     return one if isinstance(one, str) else ""
 
 
 def line_of(error: Exception) -> int | None:
-    """The line of the template that an exception speaks of, from 1; None where it names none."""
+    """The template line that an exception mentions, from 1; None if it mentions none."""
     line = getattr(error, "lineno", None)
     if isinstance(line, int):
         return line
@@ -35,7 +35,7 @@ def line_of(error: Exception) -> int | None:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a template does not do, with the line, to stand within a sentence: `line 3: unexpected '}'`."""
+    """Why a template is invalid, with the line, as part of a sentence: `line 3: unexpected '}'`."""
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".").split(". ")
     why = "; ".join(
         one if one.startswith("Jinja") or one[1:2].isupper() else f"{one[:1].lower()}{one[1:]}" for one in reason

@@ -1,4 +1,4 @@
-"""The answers to questions that compare two to four tokenizers, on one text and on a column of data."""
+"""Answers to queries that compare two to four tokenizers, on one text and on a column of data."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class ComparedToken(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What one tokenizer makes of the whole text."""
+    """One tokenizer's counts for the whole text."""
 
     tokenizer: str
     tokens: int
@@ -37,7 +37,7 @@ class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `compare_text {tokenizers, text, special_tokens}`; above 1 MB the tokens are an Arrow file."""
+    """Answer of `compare_text {tokenizers, text, special_tokens}`; above 1 MB the tokens are in an Arrow file."""
 
     tokens: list[ComparedToken]
     """Those of the first tokenizer first, each in the text's order."""
@@ -50,7 +50,7 @@ class TextComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LanguageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one language, or all of them; `tokens` and `unknown` have a number for each tokenizer."""
+    """The rows of one language, or all rows; `tokens` and `unknown` hold one number per tokenizer."""
 
     language: str
     rows: int
@@ -64,7 +64,7 @@ class LanguageCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 class DataComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `compare_data {tokenizers, data, column, language_column}` (`data` as for `count_pieces`) and of `burnish tokenizer compare --json`.
-    Special tokens are not added. Languages with most rows first."""
+    Special tokens are not added. Languages are sorted by rows, most first."""
 
     tokenizers: list[str]
     column: str

@@ -1,4 +1,4 @@
-"""Which tokenizer is meant, how it is opened, and how it is to turn texts into tokens."""
+"""Which tokenizer to use, how to open it, and how it turns texts into tokens."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Padding = Literal["", "longest", "max_length"]
 
 
 class TokenOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """None leaves to the tokenizer what it does by itself."""
+    """None means the tokenizer's own default."""
 
     special_tokens: bool = True
     """Add what the model expects around a text; of a chat the template does and this does nothing."""
@@ -35,7 +35,7 @@ class TokenOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is cut, filled or split before."""
+        """Whether there is no truncation, padding or pre-splitting."""
         return self.max_length is None and not self.padding and not self.pre_split and not self.windows
 
 
@@ -44,7 +44,7 @@ USUAL = TokenOptions()
 
 
 class TokenizerQuestion(TokenOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """The beginning of every question about tokens. `msgspec.to_builtins` makes its JSON."""
+    """The common fields of every tokenizer query. `msgspec.to_builtins` makes its JSON."""
 
     tokenizer: str
     """Folder, file (tokenizer.json, .model, vocab.txt, vocab.json, merges.txt, .tiktoken), hub id, run name or folder."""
@@ -55,7 +55,7 @@ class TokenizerQuestion(TokenOptions, frozen=True, kw_only=True, omit_defaults=T
 
 
 class TokenizerName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder, file, hub id or run, and how it is to be opened."""
+    """A folder, file, hub id or run, and how to open it."""
 
     tokenizer: str
     revision: str = MAIN
@@ -64,7 +64,7 @@ class TokenizerName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def format_name(tokenizer: str, revision: str = MAIN, options: Mapping[str, Any] | None = None) -> str:
-    """The name itself where nothing else is to be said, else a JSON object whose text is always the same."""
+    """The name itself if nothing else is set, otherwise a JSON object with a canonical text."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
     if not given and revision == MAIN:
         return tokenizer
@@ -73,7 +73,7 @@ def format_name(tokenizer: str, revision: str = MAIN, options: Mapping[str, Any]
 
 
 def parse_name(text: str) -> TokenizerName:
-    """What was written; any other text is a name."""
+    """Parse what `format_name` wrote; any other text is a name."""
     if not text.startswith("{"):
         return TokenizerName(text)
     try:

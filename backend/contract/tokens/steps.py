@@ -1,4 +1,4 @@
-"""The question `tokenizer_steps` and its answer: how a tokenizer turns a text into tokens, step by step."""
+"""The query `tokenizer_steps` and its answer: how a tokenizer turns a text into tokens, step by step."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ Stage = Literal["words", "added_tokens", "normalizer", "pre_tokenizer", "model",
 
 
 class StepsQuestion(TokenizeQuestion, frozen=True, kw_only=True, omit_defaults=True):
-    """Arguments of `tokenizer_steps`: those of `tokenize`, of which nothing is cut or filled; a file has no steps."""
+    """Arguments of `tokenizer_steps`: those of `tokenize`, without truncation or padding; files are not supported."""
 
     part: int | None = None
     """Which message of a chat, word of split words or text of a pair, from 0; None is the whole, of a pair the first."""
@@ -37,7 +37,7 @@ class StepPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One step, a member of a sequence being a step of its own."""
+    """One step; each member of a sequence is its own step."""
 
     stage: Stage
     name: str
@@ -55,7 +55,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merge(msgspec.Struct, frozen=True, array_like=True):
-    """One merge of BPE, in the order of application."""
+    """One BPE merge, in the order of application."""
 
     rank: int
     left: str
@@ -65,7 +65,7 @@ class Merge(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ChosenPiece(msgspec.Struct, frozen=True, array_like=True):
-    """A piece that the model looked at."""
+    """A piece that the model considered."""
 
     piece: str
     start: int
@@ -80,7 +80,7 @@ class ChosenPiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WordTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """How the model cut one word (what the pre-tokenizer handed it)."""
+    """How the model split one word (as the pre-tokenizer produced it)."""
 
     word: str
     start: int

@@ -1,4 +1,4 @@
-"""Guesses which columns of a data set hold its texts, and which one their languages."""
+"""Guesses which columns of a data set hold its texts, and which one the language."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ Cells = Sequence[str | None]
 
 
 def text_column(columns: Sequence[str], rows: Sequence[Cells]) -> str:
-    """The one with the longest usual cell among the first rows; empty where there are no columns."""
+    """The column with the longest typical cell among the first rows; empty if there are no columns."""
     lengths = _median_lengths(columns, rows)
     return max(columns, key=lengths.__getitem__, default="")
 
 
 def likely_texts(columns: Sequence[str], rows: Sequence[Cells]) -> list[str]:
-    """That column, and those with cells nearly as long, such as translations; none where all cells are empty or numbers."""
+    """That column, and those with similarly long cells, such as translations; none if all are empty or numbers."""
     lengths = _median_lengths(columns, rows)
     longest = max(lengths.values(), default=0)
     if not longest:
@@ -28,12 +28,12 @@ def likely_texts(columns: Sequence[str], rows: Sequence[Cells]) -> list[str]:
 
 
 def language_column(columns: Sequence[str]) -> str:
-    """The one with a usual name, or nothing."""
+    """The column with a usual name, or an empty text."""
     return next((name for name in columns if name.lower() in LANGUAGE_NAMES), "")
 
 
 def _median_lengths(columns: Sequence[str], rows: Sequence[Cells]) -> dict[str, int]:
-    """Of each column the middle length of its cells; numbers count as nothing."""
+    """Each column's median cell length; numbers count as empty."""
     looked_at = rows[:LOOKED_AT]
     return {
         name: _median([len(cell) if cell and not _is_number(cell) else 0 for cell in _column(looked_at, place)])

@@ -1,9 +1,9 @@
-"""The question about one text and one tokenizer, and its answer: tokens as columns, never an object per token.
+"""The query for one text and one tokenizer, and its answer: tokens as columns, never an object per token.
 
-`tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens`, with the columns in it; where there are more
-than `MAX_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns bear the names
-of `TokenColumns`, and the metadata of its schema has under `answer` the JSON of `Tokens` with empty columns; of a file
-or a long text, which are written block by block, the metadata of its last record batch has it.
+`tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens` with the columns inside; with more
+than `MAX_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns are named
+as in `TokenColumns`, and its schema metadata has under `answer` the JSON of `Tokens` with empty columns; for a file
+or a long text, which are written block by block, it is in the metadata of the last record batch.
 """
 
 from typing import Any, Literal
@@ -26,7 +26,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class TokenizeQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=True):
-    """Arguments of `tokenize`: one of `text`, `file` and `messages` is given."""
+    """Arguments of `tokenize`: exactly one of `text`, `file` and `messages`."""
 
     text: str | None = None
     file: str | None = None
@@ -42,7 +42,7 @@ class TokenizeQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaul
 
 
 class TokenPiece(msgspec.Struct, frozen=True, array_like=True):
-    """A piece that occurs among the tokens; `TokenColumns.piece` are places in `Tokens.pieces`."""
+    """A piece that occurs among the tokens; `TokenColumns.piece` are indices into `Tokens.pieces`."""
 
     id: int
     piece: str
@@ -60,7 +60,7 @@ class TokenPiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TokenColumns(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of each token; lists of one length. Windows follow each other."""
+    """The columns of the tokens; lists of one length. Windows follow each other."""
 
     piece: list[int] = []
     """Place in `Tokens.pieces`."""
@@ -87,7 +87,7 @@ class TokenColumns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
-    """`decode(encode(text))` compared with the text (special tokens that the tokenizer added left out)."""
+    """`decode(encode(text))` compared with the text (without special tokens that the tokenizer added)."""
 
     same: bool
     sequence: int = 0
@@ -104,7 +104,7 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessageSpan(msgspec.Struct, frozen=True):
-    """Where a message lies in the text that the chat template wrote; `start` to `end` are characters."""
+    """Where a message is in the text that the chat template produced; `start` to `end` are characters."""
 
     role: str
     start: int
@@ -112,7 +112,7 @@ class MessageSpan(msgspec.Struct, frozen=True):
 
 
 class TokenTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be counted of tokens; counts of parts that follow each other are added."""
+    """Token counts; those of consecutive parts can be added."""
 
     tokens: int = 0
     """All, padding left out."""
@@ -175,7 +175,7 @@ class TokenizerOption(msgspec.Struct, frozen=True):
 
 
 class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `describe_tokenizer {tokenizer, revision, options}`: what is known of a tokenizer without a text."""
+    """Answer of `describe_tokenizer {tokenizer, revision, options}`: what a tokenizer says about itself."""
 
     name: str
     found: str

@@ -1,10 +1,10 @@
-"""The answers about new tokenizers: trained on texts, or extended with more tokens."""
+"""Answers about new tokenizers: trained on texts, or extended with more tokens."""
 
 import msgspec
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tokens a tokenizer makes of some texts; special tokens are not counted."""
+    """How many tokens a tokenizer makes of some texts, without special tokens."""
 
     tokenizer: str
     """Folder, file or hub id."""
@@ -19,7 +19,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def per_word(self) -> float:
-        """Tokens per word, which is what stands between spaces; fewer is better."""
+        """Tokens per space-separated word; fewer is better."""
         return self.tokens / self.words if self.words else 0.0
 
     @property
@@ -29,7 +29,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes_per_token(self) -> float:
-        """Bytes of the text that a token stands for; more is better."""
+        """Text bytes per token; more is better."""
         return self.bytes / self.tokens if self.tokens else 0.0
 
 
@@ -51,7 +51,7 @@ class TrainedTokenizer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposedToken(msgspec.Struct, frozen=True):
-    """A token that could be added, and what stands for its text now."""
+    """A token that could be added, and how its text is tokenized now."""
 
     text: str
     special: bool
@@ -64,14 +64,14 @@ class ProposedToken(msgspec.Struct, frozen=True):
 
 
 class ProposedTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `propose_tokens {tokenizer, add, special}`: one for each text, in order."""
+    """Answer of `propose_tokens {tokenizer, add, special}`: one proposal per text, in order."""
 
     tokens: list[ProposedToken]
     vocabulary: int
 
 
 class TokenCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `count_proposed {tokenizer, add, special, whole_words, data, columns}`: what adding them would change."""
+    """Answer of `count_proposed {tokenizer, add, special, whole_words, data, columns}`: the effect of adding them."""
 
     counts: dict[str, int]
     """Proposed token → how often it would occur."""

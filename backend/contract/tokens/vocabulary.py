@@ -1,8 +1,8 @@
-"""The answers to questions about a tokenizer's vocabulary.
+"""Answers about a tokenizer's vocabulary.
 
-The window owns a folder for as long as it shows a vocabulary. `vocabulary` fills it; the other questions read it, so
-that any worker can answer them without opening the tokenizer again. What the window itself reads are numpy files, which
-it maps without loading anything: for `pieces` and `merges` the cells as UTF-8 (`NAME.cells.npy`) and where each begins
+The window owns a folder for as long as it shows a vocabulary. `vocabulary` fills it; the other queries read it, so
+that any worker can answer them without opening the tokenizer again. The window itself reads numpy files, which
+it maps without loading them: for `pieces` and `merges` the cells as UTF-8 (`NAME.cells.npy`) and where each starts
 (`NAME.offsets.npy`, columns × (rows + 1)).
 """
 
@@ -35,14 +35,14 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 
 class FoundRows(msgspec.Struct, frozen=True):
     """Answer of `find_pieces {folder, table, search, by, types, sort_by, descending}`: a numpy file of row numbers, which
-    the reader deletes. `by` is text, regex, id or script; `types` names those that are wanted, none means all."""
+    the reader deletes. `by` is text, regex, id or script; `types` selects piece types, none means all."""
 
     path: str
     count: int
 
 
 class MergeNode(msgspec.Struct, frozen=True, array_like=True):
-    """One piece in the tree of merges that make another, the whole first; what it is made of follows, one deeper."""
+    """One piece in the tree of merges that make another, root first; its parts follow, one level deeper."""
 
     depth: int
     piece: str
@@ -52,14 +52,14 @@ class MergeNode(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PieceOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `piece_origin {folder, row}`: what a piece is made of."""
+    """Answer of `piece_origin {folder, row}`: how a piece is made."""
 
     parts: list[MergeNode] = []
     sentence: str = ""
 
 
 class Conversion(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `convert_pieces {folder, ids}` or `{folder, pieces}`: the same length and order, None where there is none."""
+    """Answer of `convert_pieces {folder, ids}` or `{folder, pieces}`: same length and order, None for unknown ones."""
 
     ids: list[int | None]
     pieces: list[str | None]

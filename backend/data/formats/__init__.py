@@ -1,1 +1,1 @@
-"""File formats, one reader each: columns first, then rows in pieces with the line on which each stands."""
+"""File formats, one reader each: columns first, then rows in chunks with each row's line number."""

@@ -1,8 +1,8 @@
-"""Replaces integer labels by the names that `datasets` stores beside them.
+"""Replaces integer labels with the names that `datasets` stores beside them.
 
-They lie in the Arrow schema's metadata under `huggingface`, in Parquet and in Arrow files alike. -1 marks a label that
-is not known (hidden test labels of the hub's GLUE), which becomes null. The order of the names stays with the column: the
-second of two is the one whose F1 is measured.
+They are in the Arrow schema's metadata under `huggingface`, in Parquet and in Arrow files alike. -1 marks an unknown
+label (hidden test labels of GLUE on the hub), which becomes null. The order of the names stays with the column: binary
+F1 is computed for the second of two.
 """
 
 import json
@@ -15,7 +15,7 @@ _ORDER = b"labels"
 
 
 def class_names(schema: pa.Schema) -> dict[str, list[str]]:
-    """Column → the names of its labels in the order of their numbers, for columns of labels and of lists of labels."""
+    """Column → its label names in id order, for columns of labels and of lists of labels."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
     except (KeyError, ValueError, TypeError):
@@ -35,22 +35,22 @@ def _names(feature: Any) -> list[str] | None:
 
 
 def named_field(field: pa.Field, names: list[str]) -> pa.Field:
-    """The column once its labels are named; it remembers their order."""
+    """The column after its labels are named; it keeps their order."""
     return pa.field(field.name, named_type(field.type), metadata={_ORDER: json.dumps(names)})
 
 
 def names_in_order(field: pa.Field) -> list[str]:
-    """All labels of a column in the order of the numbers that they had; none where there were no numbers."""
+    """All label names of a column in id order; none if the labels were not integers."""
     return json.loads((field.metadata or {}).get(_ORDER, b"[]"))
 
 
 def named_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column once its labels are named."""
+    """The type of a column after its labels are named."""
     return pa.list_(pa.string()) if _is_list(kind) else pa.string()
 
 
 def name_labels(column: pa.Array, names: list[str]) -> pa.Array:
-    """The labels' names in place of their numbers; a number without a name becomes null."""
+    """Replace label ids with names; an id without a name becomes null."""
     if _is_list(column.type):
         filled = column.fill_null([]) if column.null_count else column
         values = _name_values(filled.flatten(), names)

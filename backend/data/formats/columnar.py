@@ -1,4 +1,4 @@
-"""Reads Parquet and Arrow files: typed columns, null stays null, and labels get their stored names."""
+"""Reads Parquet and Arrow files: typed columns, nulls stay null, and labels get their stored names."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_wid
 
 
 class Columnar:
-    """Typed batches of one file, brought to plain types; `count` is the number of rows in all of them."""
+    """Typed batches of one file, converted to plain types; `count` is the total number of rows."""
 
     def __init__(
         self, path: Path, stored: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], count: int
@@ -43,7 +43,7 @@ class Columnar:
                 done += batch.num_rows
                 plain = plain_batch(batch, self._names, schema)
                 unpacked += plain.nbytes
-                if unpacked > max_unpacked(size):  # one long text, packed once, may stand in every row
+                if unpacked > max_unpacked(size):  # one long text, stored once, may occur in every row
                     raise InputError(
                         "{name} unpacks to more than {largest_ratio} times its size; save it as JSON Lines if "
                         "you trust it",
@@ -88,7 +88,7 @@ def plain_schema(stored: pa.Schema) -> pa.Schema:
 
 
 def plain_batch(batch: pa.RecordBatch, names: dict[str, list[str]], schema: pa.Schema) -> pa.RecordBatch:
-    """The batch's columns, labels named, in the schema's order and types."""
+    """The batch's columns, with named labels, in the schema's order and types."""
     columns = []
     for field in schema:
         column = batch.column(field.name)
@@ -120,7 +120,7 @@ def _ipc_reader(path: Path) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatch
 
 
 def _validated_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """A file's places in memory are taken as they stand: each is compared with what there is before it is used.
+    """Yield a file's batches after validating their offsets, which Arrow would otherwise trust.
 
     Raises ArrowException.
     """

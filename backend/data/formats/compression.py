@@ -1,4 +1,4 @@
-"""Reads the bytes of a data file: as they are, or unpacked where the whole file is compressed (gzip, bzip2, xz, zip)."""
+"""Reads the bytes of a data file: unchanged, or decompressed if the whole file is compressed (gzip, bzip2, xz, zip)."""
 
 import bz2
 import gzip
@@ -35,7 +35,7 @@ _OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
 
 
 def packer_of(path: Path) -> str:
-    """`gzip`, `bzip2`, `xz` or `zip` (of one file that is no office document) by the content; empty where it is not packed."""
+    """`gzip`, `bzip2`, `xz` or `zip` (one file, not an office document) by the content; empty if not compressed."""
     with open_regular(path) as file:
         start = file.read(6)
     if start.startswith(_ZIP):
@@ -44,7 +44,7 @@ def packer_of(path: Path) -> str:
 
 
 def packer_of_signature(start: bytes) -> str:
-    """The kind of compression that content begins like; empty for any other."""
+    """The compression format that this signature indicates; empty for any other."""
     return next((name for signature, name in _PACKERS if start.startswith(signature)), "")
 
 
@@ -57,19 +57,19 @@ def _holds_one_file(path: Path) -> bool:
 
 
 def _members(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The archive's files, without what macOS puts beside them."""
+    """The archive's files, without those that macOS adds."""
     return [one for one in packed.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
 
 
 def plain_suffix(path: Path) -> str:
-    """The ending that tells the format, in small letters: `.csv` of `reviews.CSV.gz`."""
+    """The extension that gives the format, in lower case: `.csv` for `reviews.CSV.gz`."""
     suffix = path.suffix.lower()
     return path.with_suffix("").suffix.lower() if suffix in SUFFIXES else suffix
 
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The file's content unpacked, and the file itself, whose position tells how much of it is read. Raises InputError."""
+    """The decompressed content, and the file itself, whose position shows how much has been read. Raises InputError."""
     packer = packer_of(path)
     with open_regular(path) as file:
         raw = cast(BinaryIO, file)
@@ -82,7 +82,7 @@ def open_unpacked(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 @contextmanager
 def explain_errors(path: Path, packer: str) -> Iterator[None]:
-    """Turns what goes wrong in unpacking into one sentence."""
+    """Turn decompression errors into one sentence."""
     try:
         yield
     except (*_BROKEN, OSError) as error:
@@ -97,7 +97,7 @@ def explain_errors(path: Path, packer: str) -> Iterator[None]:
 
 
 class _Unpacked(io.RawIOBase):
-    """What a decoder gives, as long as that is not absurdly more than the file holds."""
+    """A decoder's output, up to an implausible multiple of the file's size."""
 
     def __init__(self, stream: Any, path: Path) -> None:
         super().__init__()
@@ -105,11 +105,11 @@ class _Unpacked(io.RawIOBase):
         self._max_unpacked = max_unpacked(path.stat().st_size)
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """As of any raw stream. Raises InputError where the file is a bomb."""
+        """As for any raw stream. Raises InputError if the file is a decompression bomb."""
         count = self._stream.readinto(buffer)
         self._done += count
         if self._done > self._max_unpacked:
@@ -121,19 +121,19 @@ class _Unpacked(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """The decoder with it."""
+        """Close this and the decoder."""
         self._stream.close()
         super().close()
 
 
 def limit_unpacked(stream: Any, path: Path) -> BinaryIO:
-    """What a decoder of `path` gives, until that is absurdly more than the file holds; then InputError."""
+    """The output of a decoder for `path`; raises InputError once it is implausibly larger than the file."""
     # Buffered, for a decoder asks for a few thousand bytes at a time.
     return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, path), 1 << 18))
 
 
 def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
-    """The whole content, unpacked. Raises InputError."""
+    """The whole content, decompressed. Raises InputError."""
     with open_unpacked(path) as (content, _):
         found = content.read(limit + 1)
     if len(found) > limit:
@@ -144,6 +144,6 @@ def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """The beginning of the content, unpacked. Raises InputError."""
+    """The start of the content, decompressed. Raises InputError."""
     with open_unpacked(path) as (content, _):
         return content.read(count)

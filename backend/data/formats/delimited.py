@@ -1,11 +1,11 @@
-"""Reads CSV and TSV: text in every column, "None" and "NA" included, an empty cell an empty string.
+"""Reads CSV and TSV: text in every column, including "None" and "NA"; an empty cell is an empty string.
 
-CSV: the delimiter is the comma unless semicolons, tabs or bars give every one of the first rows the same number of
-cells, more than one, and commas do not. Quotes enclose cells.
+CSV: the delimiter is the comma unless semicolons, tabs or bars give each of the first rows the same number of
+cells, more than one, and commas do not. Cells can be quoted.
 
-TSV: many such files (GLUE's among them) hold lone quotes that belong to the text, so quotes enclose nothing where the
-lines then agree on their number of cells. Two things speak for enclosing quotes: lines that agree only with them (a
-line break inside a cell), and a file in which every cell with a quote is enclosed and doubles the quotes inside.
+TSV: many such files (GLUE's among them) contain stray quotes that belong to the text, so quoting is off if the
+lines then have the same number of cells. Two things turn it on: lines that only agree with it (a
+line break inside a cell), and a file in which every cell with a quote is quoted and doubles the quotes inside.
 """
 
 import csv
@@ -131,7 +131,7 @@ class Delimited:
 
 
 def is_one_column_with_commas(path: Path) -> bool:
-    """Whether the first line has no delimiter and the lines below hold commas that no quotes enclose."""
+    """Whether the first line has no delimiter and the lines below contain unquoted commas."""
     text = TextFile(path)
     lines = [line for line in text.head().split("\n") if line]
     if not lines or any(sign in lines[0] for sign in ",;\t|") or any("\t" in line for line in lines):
@@ -146,14 +146,14 @@ def _cells(count: int) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """`quoted`: quotes enclose cells, which may then hold delimiters, line breaks and doubled quotes."""
+    """`quoted`: cells may be quoted, and may then contain delimiters, line breaks and doubled quotes."""
 
     delimiter: str
     quoted: bool
 
 
 def cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """Every row's first line and its cells; blank lines are no rows. Raises InputError for unbalanced quotes."""
+    """Every row's first line number and its cells; blank lines are skipped. Raises InputError for unbalanced quotes."""
     return _quoted_cells(text, dialect) if dialect.quoted else _plain_cells(text, dialect)
 
 
@@ -190,7 +190,7 @@ def _csv_reader(lines: Iterable[str], delimiter: str):
 
 
 def dialect_of(text: TextFile, usual: str, delimiter: str | None, quoting: str) -> Dialect:
-    """How this file is cut; `usual` is the delimiter of its format, the others are what a person has set, if they have."""
+    """How to parse this file; `usual` is the format's delimiter, the others are the user's settings, if any."""
     chosen = delimiter or (usual if usual == "\t" else _sniff_delimiter(text))
     if quoting == "auto":
         return Dialect(chosen, chosen != "\t" or _is_quoted(text, chosen))
@@ -198,14 +198,14 @@ def dialect_of(text: TextFile, usual: str, delimiter: str | None, quoting: str) 
 
 
 def better_delimiter(text: TextFile, delimiter: str) -> str | None:
-    """The delimiter that would give a one-column file several columns, in words, or None."""
+    """The delimiter, in words, that would give a one-column file several columns, or None."""
     widths = {other: _width(text, other) for other in _DELIMITERS if other != delimiter}
     best = max(widths, key=lambda other: widths[other])
     return best if widths[best] > 1 else None
 
 
 def delimiter_of(text: TextFile) -> str | None:
-    """The delimiter that gives the first rows, three at least, the same number of cells, more than one; None without."""
+    """The delimiter that gives the first rows (at least three) the same number of cells, more than one; else None."""
     widths = {delimiter: _width(text, delimiter, least=3) for delimiter in _DELIMITERS}
     best = max(widths, key=lambda delimiter: widths[delimiter])
     return best if widths[best] > 1 else None
@@ -217,7 +217,7 @@ def first_cells(text: TextFile, delimiter: str) -> list[str]:
 
 
 def first_rows(text: TextFile, delimiter: str) -> list[list[str]]:
-    """The cells of the first rows, as far as their quotes are balanced."""
+    """The cells of the first rows, up to the first unbalanced quote."""
     found: list[list[str]] = []
     sample = text.head(_SAMPLE_CHARACTERS)
     lines = sample.splitlines(keepends=True)
@@ -229,7 +229,7 @@ def first_rows(text: TextFile, delimiter: str) -> list[list[str]]:
 
 
 def reads_like_a_header(names: list[str]) -> bool:
-    """Whether cells are names of columns rather than a row: short, different, none a number or a sentence."""
+    """Whether the cells look like column names rather than a row: short, distinct, and none a number or a sentence."""
     short = all(0 < len(name.strip()) <= _LONGEST_NAME and not name.strip().endswith((".", "!", "?")) for name in names)
     return short and len(set(names)) == len(names) and not any(re.fullmatch(r"[-+\d.,%\s]+", name) for name in names)
 
@@ -247,7 +247,7 @@ def _sniff_delimiter(text: TextFile) -> str:
 
 
 def _width(text: TextFile, delimiter: str, least: int = 1) -> int:
-    """Cells in each of the first rows, or 0 where the rows disagree or are fewer than `least`."""
+    """Cells in each of the first rows, or 0 if they differ or there are fewer than `least` rows."""
     sample = text.head(_SAMPLE_CHARACTERS)
     lines = sample.splitlines(keepends=True)
     if len(sample) == _SAMPLE_CHARACTERS:

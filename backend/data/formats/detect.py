@@ -1,6 +1,6 @@
-"""Says what format a file has: its first bytes where they are a signature, else its extension, else its content.
+"""Detects a file's format: by its first bytes if they are a signature, else its extension, else its content.
 
-JSON is known by its content whatever the extension says, and a packed file by what is in it.
+JSON is detected by content whatever the extension, and a compressed file by what it contains.
 """
 
 import re
@@ -61,12 +61,12 @@ _STRANGERS = (
 
 
 def is_data_file(path: Path) -> bool:
-    """Whether the file's extension is one of a known format."""
+    """Whether the file's extension is that of a known format."""
     return plain_suffix(path) in _EXTENSIONS
 
 
 def open_reader(path: Path, kind: str, options: Options) -> Reader:
-    """The reader of a file of that format. Raises InputError."""
+    """The reader for a file of that format. Raises InputError."""
     try:
         return _READERS[kind](path, options)
     except OSError as error:
@@ -74,7 +74,7 @@ def open_reader(path: Path, kind: str, options: Options) -> Reader:
 
 
 def format_of(path: Path, wanted: str = "auto", encoding: str = "auto") -> str:
-    """The key of the file's format. Raises InputError for a file that is empty, unreadable or no table at all."""
+    """The key of the file's format. Raises InputError for an empty or unreadable file, or one that is not a table."""
     try:
         if is_workbook(path) and wanted in ("auto", "text", "workbook"):
             return "workbook"
@@ -132,7 +132,7 @@ def _format_of_signature(start: bytes) -> str:
 
 
 def _refuse_other_sources(path: Path, encoding: str) -> None:
-    """Files that another source reads, and that would pass for a table here."""
+    """Raises InputError for files of another source that could be mistaken for a table."""
     if plain_suffix(path) in {".conll", ".conllu", ".bio"}:
         raise InputError(
             "{name} looks like CoNLL columns; set data.source: conll to read them, or data.format: tsv",
@@ -157,7 +157,7 @@ def _find_format(path: Path, start: bytes, encoding: str) -> str:
 
 
 def content_format(path: Path, encoding: str = "auto") -> str:
-    """The format by the content alone, also of a file that calls itself plain text; `text` where it is no table."""
+    """The format by content alone, also of a file with a plain-text extension; `text` if it is not a table."""
     if is_workbook(path):
         return "workbook"
     return (
@@ -169,7 +169,7 @@ def content_format(path: Path, encoding: str = "auto") -> str:
 
 
 def _json_kind(path: Path, encoding: str) -> str | None:
-    """`json` or `jsonl` where the content is unmistakable."""
+    """`json` or `jsonl` if the content is unambiguous."""
     head = TextFile(path, encoding).head().lstrip()
     if re.match(r"\[\s*\{\s*[\"}]", head):
         return "json"
@@ -183,7 +183,7 @@ def _json_kind(path: Path, encoding: str) -> str | None:
 
 
 def _table_kind(path: Path, encoding: str) -> str | None:
-    """`csv` or `tsv` where the first lines are cut alike and the first of them reads like names of columns."""
+    """`csv` or `tsv` if the first lines have the same number of cells and the first line looks like column names."""
     text = TextFile(path, encoding)
     delimiter = delimited.delimiter_of(text)
     header = delimited.first_cells(text, delimiter) if delimiter else []

@@ -1,4 +1,4 @@
-"""Reads JSONL and JSON: one object a line, or one list of objects; types stay as they are and null stays null."""
+"""Reads JSONL and JSON: one object per line, or one list of objects; types and nulls are kept."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _KINDS = (
 
 
 class JsonLines:
-    """One object a line. Lines that hold none are skipped; a key that an object lacks is null."""
+    """One object per line. Other lines are skipped; a missing key is null."""
 
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []
@@ -97,20 +97,20 @@ class JsonList:
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
-        """The objects in order; for want of lines they are numbered."""
+        """The objects in order, numbered because there are no lines."""
         for piece in iterate_pieces(self._records):
             batch = pa.record_batch(columns_of(piece, schema, self._name), schema=schema)
             yield RowChunk(batch, _lines(piece), self._size)
 
 
 def is_json_lines(head: str) -> bool:
-    """Whether text that begins with an object has more than one, each on a line of its own."""
+    """Whether text that starts with an object has several, each on its own line."""
     first, _, rest = head.strip().partition("\n")
     return bool(rest.strip()) and isinstance(_decode(first), dict)
 
 
 def begins_with_object(head: str) -> bool:
-    """Whether the first line is an object by itself, or too long to tell."""
+    """Whether the first line is a complete object, or too long to tell."""
     first, end, _ = head.strip().partition("\n")
     return isinstance(_decode(first), dict) or (not end and len(first) > 60_000)
 
@@ -141,7 +141,7 @@ def _decode(content: str) -> object:
 
 
 def _decode_leniently(content: str) -> object:
-    """Python's own decoder also takes NaN and Infinity, which pandas and others write."""
+    """Decode with Python's decoder, which also accepts NaN and Infinity, written by pandas and others."""
     try:
         return parse_json(content)
     except ValueError:
@@ -184,9 +184,9 @@ def iterate_pieces(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def schema_of(records: Iterable[Record], name: str) -> pa.Schema:
-    """The columns of all records, in order of first appearance; whole numbers widen to fractions where both occur.
+    """The columns of all records, in order of first appearance; integers widen to floats if both occur.
 
-    Raises InputError that names the column and line where a value is of another kind than before.
+    Raises InputError that names the column and line if a value's type differs from earlier ones.
     """
     schema = pa.schema([])
     kinds: dict[str, tuple[str, int]] = {}
@@ -201,7 +201,7 @@ def schema_of(records: Iterable[Record], name: str) -> pa.Schema:
 
 
 def columns_of(piece: list[Record], schema: pa.Schema, name: str) -> list[pa.Array]:
-    """The records' values as arrays of the schema; what an object lacks is null."""
+    """The records' values as arrays of the schema; missing keys are null."""
     try:
         return [pa.array([row.get(field.name) for _, row in piece], field.type) for field in schema]
     except _CONVERSION_ERRORS as error:
@@ -265,7 +265,7 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
 
 
 def _is_half_character(*values: object) -> bool:
-    """Whether one of their texts cannot be written as UTF-8: JSON can name each half of a UTF-16 pair by itself."""
+    """Whether one of their texts is not valid UTF-8: JSON can contain half of a UTF-16 surrogate pair."""
     return any("\ud800" <= letter <= "\udfff" for value in values for text in _texts(value) for letter in text)
 
 

@@ -15,7 +15,7 @@ _SCHEMA = pa.schema([("text", pa.string())])
 
 
 class PlainText:
-    """Running text; a line's end is cut off and belongs between the rows."""
+    """Running text; line ends are removed and belong between the rows."""
 
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""The interface of a reader of one data file: first its columns, then its rows in batches."""
+"""The interface of a data file reader: first its columns, then its rows in batches."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAX_COLUMNS = 10_000
 
 @dataclass(frozen=True)
 class Options:
-    """How text is to be understood; `auto` and None leave it to the file."""
+    """How to parse text; `auto` and None mean detect it from the file."""
 
     delimiter: str | None = None
     encoding: str = "auto"
@@ -38,7 +38,7 @@ class RowChunk:
 
 
 class Reader(Protocol):
-    """One file, opened to be read. Raises InputError in one sentence, without the key of the spec."""
+    """One file, opened for reading. Raises InputError in one sentence, without the spec key."""
 
     skipped: list[tuple[int, str]]
     """Line and reason of what could not be used; complete when `pieces` has ended."""
@@ -48,7 +48,7 @@ class Reader(Protocol):
         ...
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
-        """All rows in order, as columns of that schema (this file's own, with types widened to suit others)."""
+        """All rows in order, as columns of that schema (this file's own, with types widened to match other files)."""
         ...
 
 
@@ -65,7 +65,7 @@ def check_width(name: str, columns: Collection[str] | pa.Schema) -> None:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """The first name that stands there a second time."""
+    """The first duplicate name."""
     known = set[str]()
     for name in names:
         if name in known:
@@ -75,7 +75,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def _fields(schema: pa.Schema) -> int:
-    """The columns and all fields within them."""
+    """The number of columns and nested fields."""
     count, rest = 0, [field.type for field in schema]
     while rest:
         kind = rest.pop()

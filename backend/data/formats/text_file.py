@@ -1,4 +1,4 @@
-"""Reads text files as lines: their encoding, and one clear sentence where the bytes do not go with it."""
+"""Reads text files as lines: detects the encoding, and explains in one sentence if the bytes do not match it."""
 
 import codecs
 import io
@@ -14,7 +14,7 @@ from backend.data.formats.compression import first_bytes, open_unpacked
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like UTF-16's mark, so it is asked first
+    (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16's mark, so it is checked first
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -33,11 +33,11 @@ _FEW = 3
 
 
 class UndecodableError(InputError):
-    """Bytes that a text file's encoding does not know."""
+    """Bytes that are invalid in a text file's encoding."""
 
 
 class TextFile:
-    """A text file, packed or not, whose encoding is known: as asked for, by its byte order mark, or UTF-8."""
+    """A text file, compressed or not, with a known encoding: as requested, by its byte order mark, or UTF-8."""
 
     def __init__(self, path: Path, encoding: str = "auto") -> None:
         self.path = path
@@ -55,11 +55,11 @@ class TextFile:
 
     @property
     def position(self) -> int:
-        """Bytes that the present or last walk over the lines has taken from the file."""
+        """Bytes read from the file by the current or last iteration over the lines."""
         return self._binary.tell() if self._binary else self._walked
 
     def lines(self, newline: str | None = "") -> Generator[str, None, None]:
-        """Every line with its end, as `open` splits them. Close what stops early. Raises InputError."""
+        """Every line with its end, as `open` splits them. Close it if you stop early. Raises InputError."""
         self.check_is_text()
         with open_unpacked(self.path) as (content, binary):
             self._binary, number = binary, 0
@@ -78,7 +78,7 @@ class TextFile:
                 self._walked, self._binary = 0 if binary.closed else binary.tell(), None
 
     def head(self, characters: int = 1 << 16) -> str:
-        """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""
+        """The start of the text, line ends as `\\n`; undecodable bytes are replaced."""
         with (
             open_unpacked(self.path) as (content, _),
             io.TextIOWrapper(content, encoding=self.encoding, errors="replace") as text,
@@ -86,7 +86,7 @@ class TextFile:
             return text.read(characters)
 
     def check_is_text(self) -> None:
-        """Raises InputError for bytes of a program, a picture or chance, which no encoding makes rows of."""
+        """Raises InputError for binary data (a program, an image, random bytes), which no encoding turns into rows."""
         head = self.head(_LOOKED_AT)
         control = [letter for letter in head if letter in _NO_TEXT]
         if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
@@ -143,7 +143,7 @@ class TextFile:
 
 
 def describe_mixed(paths: Sequence[Path]) -> str:
-    """Which of these text files are UTF-8 and which are not, in a sentence; empty if one encoding goes with all of them."""
+    """Which of these text files are UTF-8 and which are not, in a sentence; empty if one encoding fits them all."""
     found: dict[str, list[str]] = {}
     for path in paths:
         found.setdefault(_detect_encoding(path), []).append(path.name)
@@ -172,7 +172,7 @@ def _list_few(names: list[str]) -> str:
 
 
 def _detect_encoding(path: Path) -> str:
-    """The encoding of a file by all of its bytes: ASCII goes with most others, and what is not UTF-8 may be any."""
+    """A file's encoding, judged by all of its bytes: ASCII fits most others, and anything not UTF-8 is ambiguous."""
     marked = _encoding_of_mark(path)
     if marked in ("utf-16", "utf-32"):
         return marked.upper()
@@ -189,9 +189,9 @@ def _detect_encoding(path: Path) -> str:
 
 
 def _windows_lines(path: Path) -> list[tuple[str, bool]]:
-    """The first line and the first ones that are no UTF-8, as Windows-1252, and whether they are UTF-8.
+    """The first line and the first non-UTF-8 lines, decoded as Windows-1252, and whether they are UTF-8.
 
-    None where they are no such text.
+    None if they are not such text.
     """
     found: list[bytes] = []
     with open_unpacked(path) as (content, _):
@@ -215,7 +215,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _excerpt_around_non_ascii(line: str) -> str:
-    """At most some characters of the line, the first one beyond ASCII among them."""
+    """An excerpt of the line that includes the first non-ASCII character."""
     place = next((number for number, letter in enumerate(line) if not letter.isascii()), 0)
     start = 0 if place < _PREVIEW_CHARACTERS - 20 else place - 40
     cut = line[start : start + _PREVIEW_CHARACTERS]
@@ -243,7 +243,7 @@ def _tolerant_encoding(encoding: str) -> str:
 
 
 def _first_undecodable(path: Path, encoding: str) -> tuple[int, int]:
-    """Line and value of the first byte that cannot be decoded; the decoder's own position is relative to a block."""
+    """Line and value of the first undecodable byte; the decoder's own position is relative to a block."""
     decoder, newlines = codecs.getincrementaldecoder(encoding)(), 0
     with open_unpacked(path) as (file, _):
         while True:

@@ -1,6 +1,6 @@
-"""Reads spreadsheets: one sheet of an Excel or OpenDocument workbook as a table of text, as its CSV would be.
+"""Reads spreadsheets: one sheet of an Excel or OpenDocument workbook as a text table, like its CSV export.
 
-The sheet's first row that is not empty holds the names of the columns. Formulas give the values that the program has stored,
+The sheet's first non-empty row holds the column names. Formulas give the values that the program has stored;
 macros and links to other files are never followed.
 """
 
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether it is an Excel or OpenDocument workbook, by its content. Raises InputError for what is not a regular file."""
+    """Whether the content is an Excel or OpenDocument workbook. Raises InputError if it is not a regular file."""
     with open_regular(path) as file:
         start = file.read(4)
     if start == _OLD_OFFICE:
@@ -67,7 +67,7 @@ def is_workbook(path: Path) -> bool:
 
 
 class Workbook:
-    """One sheet: all columns are text, and empty cells are missing. Rows without any value are none."""
+    """One sheet: all columns are text, and empty cells are missing. Rows without any value are skipped."""
 
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []
@@ -78,11 +78,11 @@ class Workbook:
         self._names, self._header = self._find_header()
 
     def schema(self) -> pa.Schema:
-        """The columns that have a name."""
+        """The named columns."""
         return pa.schema([(name, pa.string()) for name in self._names])
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
-        """The rows below the header in order; a row's line is its number in the sheet."""
+        """The rows below the header in order; a row's line is its row number in the sheet."""
         rows = islice(self._rows(), self._max_rows)
         while part := list(islice(rows, PIECE_ROWS)):
             columns = [
@@ -97,7 +97,7 @@ class Workbook:
                 yield line, row
 
     def _find_header(self) -> tuple[dict[str, int], int]:
-        """Name → column of the first row with values, and that row's number. Raises InputError."""
+        """Name → column index from the first row with values, and that row's number. Raises InputError."""
         rows = enumerate(self._sheet.iter_rows(), 1)
         line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
         if not header:
@@ -135,7 +135,7 @@ class Workbook:
 
 
 def describe_sheets(path: Path, wanted: str | None) -> str:
-    """Which of several sheets is read and which others there are, in a sentence; empty where there is only one to see."""
+    """Which of several sheets is read and which others there are, in a sentence; empty if only one is visible."""
     with _explain_errors(path):
         book = _open(path)
         read = _choose_sheet(path, book, wanted)
@@ -154,7 +154,7 @@ def describe_sheets(path: Path, wanted: str | None) -> str:
 
 
 def suggest_sheet(path: Path) -> Fix | None:
-    """The way to the first visible sheet that reads like a table, if the one that is read unasked does not."""
+    """A fix that selects the first visible sheet that looks like a table, if the default sheet does not."""
     with _explain_errors(path):
         book = _open(path)
         first, *others = book.visible or [""]
@@ -177,13 +177,13 @@ def suggest_sheet(path: Path) -> Fix | None:
 
 
 def _head(book: "_OpenWorkbook", name: str) -> list[list[str]]:
-    """The first rows with values, as texts."""
+    """The first rows with values, as text."""
     rows = ([_text(value) or "" for value in row] for row in book.content.get_sheet_by_name(name).iter_rows())
     return list(islice(filter(any, rows), _HEAD_ROWS))
 
 
 def _is_table(head: list[list[str]]) -> bool:
-    """Whether the first row names two columns or more, all cells below it stand under a name, and most rows hold several."""
+    """Whether the first row has two names or more, each cell below has a name, and most rows have several cells."""
     names, *rows = head or [[]]
     named = {place for place, name in enumerate(names) if name}
     held = [{place for place, value in enumerate(row) if value} for row in rows]
@@ -196,12 +196,12 @@ def _is_table(head: list[list[str]]) -> bool:
 
 
 def _is_table_or_list(head: list[list[str]]) -> bool:
-    """Whether it may well be meant to be read: a table, or many texts below each other."""
+    """Whether it could be the intended data: a table, or many texts in one column."""
     return _is_table(head) or (len(head) == _HEAD_ROWS and all(sum(map(bool, row)) == 1 for row in head))
 
 
 class _OpenWorkbook(NamedTuple):
-    """A workbook of the library, the names of its visible sheets, and those of all."""
+    """An open workbook, the names of its visible sheets, and of all sheets."""
 
     content: Any
     visible: list[str]
@@ -209,7 +209,7 @@ class _OpenWorkbook(NamedTuple):
 
 
 def _open(path: Path) -> _OpenWorkbook:
-    """Raises InputError where it would not fit into memory: of an OpenDocument the library lays out all sheets at once."""
+    """Open it. Raises InputError if it would not fit in memory: an OpenDocument is loaded with all sheets."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
 
     _check_size(path)
@@ -220,7 +220,7 @@ def _open(path: Path) -> _OpenWorkbook:
 
 
 def _sheet(path: Path, wanted: str | None) -> Any:
-    """The sheet of that name, else the first one that is visible."""
+    """The sheet of that name, else the first visible one."""
     book = _open(path)
     return book.content.get_sheet_by_name(_choose_sheet(path, book, wanted))
 
@@ -241,7 +241,7 @@ def _choose_sheet(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
 
 
 def _check_size(path: Path) -> None:
-    """Raises InputError for a workbook that would not fit into memory, before any of it is laid out."""
+    """Raises InputError for a workbook that would not fit in memory, before any of it is loaded."""
     if not zipfile.is_zipfile(path):
         if path.stat().st_size > MAX_BYTES:
             raise InputError(_describe_too_large(path, message("{st_size:,} bytes", st_size=path.stat().st_size)))
@@ -272,7 +272,7 @@ def _check_size(path: Path) -> None:
 
 
 def _shared_text_lengths(packed: zipfile.ZipFile) -> "array[int]":
-    """How long each text is that the cells of an Excel workbook name by its number. Raises BadZipFile."""
+    """The length of each shared string of an Excel workbook, by index. Raises BadZipFile."""
     parts = [one for one in packed.infolist() if one.filename.replace("\\", "/").lower() == _SHARED_TEXTS]
     if len(parts) > 1:
         raise zipfile.BadZipFile(message("two parts of shared texts"))
@@ -284,7 +284,7 @@ def _shared_text_lengths(packed: zipfile.ZipFile) -> "array[int]":
 
 
 class _SharedTexts:
-    """The texts that cells name by number: everything within each `si`, of which the library reads a part."""
+    """The shared strings: everything within each `si`, of which the library reads a part."""
 
     def __init__(self) -> None:
         self.lengths = array("I")
@@ -296,7 +296,7 @@ class _SharedTexts:
         self._parser.StartDoctypeDeclHandler = _refuse_document_type
 
     def read(self, content: IO[bytes]) -> None:
-        """Raises BadZipFile where it is not well-formed XML, for the library would find other texts there."""
+        """Raises BadZipFile if it is not well-formed XML, in which the library would find different texts."""
         try:
             while (block := content.read(_BLOCK)) and len(self.lengths) <= MAX_CELLS:
                 self._parser.Parse(block)
@@ -328,11 +328,11 @@ def _refuse_document_type(*_: Any) -> None:
 class _SheetExtent:
     """The rows and columns of the sheets in one part of a workbook: two cells in opposite corners span 17 billion.
 
-    Also the characters that the part does not hold one by one: runs of spaces, cells that are repeated, and the shared
-    texts that many cells may name.
+    Also counts characters that the part does not store one by one: runs of spaces, repeated cells, and shared
+    strings that many cells may refer to.
 
-    Any part may be a sheet, because the workbook names them as it likes. Its XML must be well-formed and without a document
-    type, since the library reads more leniently, and must not see cells where none were seen here.
+    Any part may be a sheet, because the workbook names them freely. Its XML must be well-formed and without a document
+    type, because the library is more lenient and must not find cells that were not counted here.
     """
 
     def __init__(self, shared: "array[int]") -> None:
@@ -347,7 +347,7 @@ class _SheetExtent:
         self._parser.StartDoctypeDeclHandler = _refuse_document_type
 
     def read(self, content: IO[bytes]) -> None:
-        """Raises BadZipFile for a sheet that is not well-formed XML; other parts may be anything."""
+        """Raises BadZipFile for a sheet that is not well-formed XML; other parts are not checked."""
         problem, has_cells, last = "", False, b""
         while block := content.read(_BLOCK):
             has_cells = has_cells or any(mark in last + block for mark in _MARKS_OF_SHEETS)
@@ -365,7 +365,7 @@ class _SheetExtent:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if self._number is not None:
-            self._number.append("?")  # an element within a number: nobody knows what the library makes of it
+            self._number.append("?")  # an element inside a number: unclear how the library reads it
         if name in _CONTENT and not self._names_text:
             return
         match name.rpartition(":")[2]:
@@ -400,7 +400,7 @@ class _SheetExtent:
                 self.characters += _count(attributes, "text:c") * self._repeats
 
     def _add_shared_text(self, _: str) -> None:
-        """Where the number is not plainly one of a text, it may be any of them."""
+        """Add the shared string's length; if the index is not clearly valid, assume the longest."""
         match self._number:
             case []:
                 pass
@@ -444,7 +444,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
         yield
     except (InputError, OSError, MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of the library is no Exception
+    except BaseException as error:  # a panic of the library is not an Exception
         if "password" in f"{type(error).__name__} {error}".lower():
             raise InputError("{name} is password-protected; save it without a password", name=path.name) from None
         raise InputError(
@@ -453,7 +453,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
 
 
 def _text(value: Any) -> str | None:
-    """A cell as its CSV would say it: whole numbers without a fraction, dates as ISO 8601; None for an empty one."""
+    """A cell as its CSV export would have it: integers without a fraction, dates as ISO 8601; None if it is empty."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Reads parallel text: two files whose lines belong together, how such a pair is found, and its rows in either direction."""
+"""Reads parallel text: two files with matching lines, how such a pair is found, and its rows in either direction."""
 
 import gzip
 import re
@@ -45,7 +45,7 @@ _WAY_OUT = message(
 
 
 class Direction(Section):
-    """Which way parallel text is read."""
+    """The direction in which parallel text is read."""
 
     direction: Annotated[Literal["forward", "backward", "both"], Field(title="Direction")] = "forward"
     """`forward` is from source to target, `backward` the other way; `both` makes two rows per line, backward
@@ -65,7 +65,7 @@ class Direction(Section):
 
 
 def read_pairs(pairs: list[Pair], directions: Direction, max_rows: int | None, reading: ReadOptions) -> Rows:
-    """The rows of pairs of files. Raises InputError where the two files of a pair differ in their number of lines."""
+    """The rows of pairs of files. Raises InputError if the two files of a pair have different numbers of lines."""
     targets = [target and file_fingerprint(target) for _, target in pairs]
     how = ("parallel", targets, [getattr(directions, name) for name in Direction.model_fields])
 
@@ -76,13 +76,13 @@ def read_pairs(pairs: list[Pair], directions: Direction, max_rows: int | None, r
 
 
 class LinePairs:
-    """One pair of files; a reader as `backend.data.formats.reader.Reader` has it. Files may be gzipped."""
+    """One pair of files; implements `backend.data.formats.reader.Reader`. Files may be gzipped."""
 
     def __init__(self, source: Path, target: Path | None, directions: Direction) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._source, self._target, self._directions = source, target, directions
         self._ways = {"both": ("backward", "forward")}.get(directions.direction, (directions.direction,))
-        if target is None:  # the one file is what is asked, whatever its direction
+        if target is None:  # the only file is the input, whatever its direction
             self._ways = self._ways[-1:]
 
     def schema(self) -> pa.Schema:
@@ -96,7 +96,7 @@ class LinePairs:
         return pa.schema([(name, pa.string()) for name in names])
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
-        """All rows in order; those of one line stand together."""
+        """All rows in order; those from the same line are adjacent."""
         with ExitStack() as opened:
             source = opened.enter_context(_TextLines(self._source))
             target = opened.enter_context(_TextLines(self._target)) if self._target else None
@@ -150,7 +150,7 @@ def _piece(rows: list[dict[str, str]], lines: list[int], schema: pa.Schema, posi
 
 
 class _TextLines:
-    """The lines of a UTF-8 file, gzipped or not; only a line feed ends one, or two files would fall out of step."""
+    """The lines of a UTF-8 file, gzipped or not; only a line feed ends a line, to keep the two files in step."""
 
     def __init__(self, path: Path) -> None:
         self.name, self.number = path.name, 0
@@ -168,7 +168,7 @@ class _TextLines:
 
     @property
     def position(self) -> int:
-        """Bytes of the file that have been read."""
+        """Bytes of the file read so far."""
         return self._raw.tell()
 
     def __iter__(self) -> Iterator[str]:
@@ -205,7 +205,7 @@ class _TextLines:
 
 
 def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
-    """The two files that a folder (with these stems), a common beginning or one of the files names. Raises InputError."""
+    """The two files given by a folder (and stems), a common prefix or one of the files. Raises InputError."""
     if path.is_dir():
         found = [pair for stem in stems if (pair := _pair_of(path / stem, endings))]
         if not found:
@@ -229,7 +229,7 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
 
 
 def read_one(path: Path, directions: Direction, endings: Endings, data: DataSection, reading: ReadOptions) -> Rows:
-    """What a person names to be predicted: a pair, sources alone in a file without partner, or a table."""
+    """A user's input for prediction: a pair, a file of sources without a partner, or a table."""
     half = _is_half(path, endings)
     if path.is_file() and not half and is_data_file(path) and path.suffix != ".txt":
         return Files(FileSettings()).read_file(path, data, reading)
@@ -240,7 +240,7 @@ def read_one(path: Path, directions: Direction, endings: Endings, data: DataSect
 
 
 def pairs_among(paths: Sequence[Path]) -> tuple[tuple[str, str], dict[str, str]] | None:
-    """The two endings and split → common beginning of files that are all pairs of the same endings; None otherwise."""
+    """The two extensions and split → common prefix, if all files form pairs with the same extensions; else None."""
     files = [path for one in paths for path in (sorted(one.iterdir()) if one.is_dir() else [one]) if path.is_file()]
     files = [path for path in files if _is_half(path, ENDINGS) or _LANGUAGE.fullmatch(_ending(path))]
     for path in files:
@@ -261,7 +261,7 @@ def pairs_among(paths: Sequence[Path]) -> tuple[tuple[str, str], dict[str, str]]
 
 
 def challenge_pair(folder: Path, stem: str) -> Pair:
-    """`train`, `dev` or `test` of a folder of the Tatoeba Challenge. Raises InputError naming what is there."""
+    """`train`, `dev` or `test` of a Tatoeba Challenge folder. Raises InputError that lists what is there."""
     if pair := _pair_of(folder / stem, (("src", "trg"),)):
         return pair
     there = [one for one in _CHALLENGE if _pair_of(folder / one, (("src", "trg"),))]
@@ -274,7 +274,7 @@ def challenge_pair(folder: Path, stem: str) -> Pair:
 
 
 def has_dev(folder: Path) -> bool:
-    """Whether a folder of the Tatoeba Challenge has a development set; small languages have none."""
+    """Whether a Tatoeba Challenge folder has a development set; small languages have none."""
     return _pair_of(folder / "dev", (("src", "trg"),)) is not None
 
 
@@ -287,7 +287,7 @@ def _pair_of(beginning: Path, endings: Endings) -> tuple[Path, Path] | None:
 
 
 def _partner(path: Path, endings: Endings) -> Path | None:
-    """The other file of the pair that this one belongs to."""
+    """The other file of this file's pair."""
     ending, beginning = _ending(path), _strip_gz(path).with_suffix("")
     others = [first if ending == second else second for first, second in endings if ending in (first, second)]
     return next((found for other in others if (found := _existing(beginning, other))), None)

@@ -1,4 +1,4 @@
-"""The source `conll`: sentences in CoNLL columns, one word a line and a blank line after each sentence."""
+"""The source `conll`: sentences in CoNLL columns, one word per line and a blank line after each sentence."""
 
 import codecs
 import re
@@ -87,7 +87,7 @@ class Settings(Section):
 
 
 class Sentences:
-    """Rows are sentences: `tokens`, `tags` and the columns between as lists; -DOCSTART- and comments are no words."""
+    """Rows are sentences: `tokens`, `tags` and the columns between as lists; -DOCSTART- and comments are not words."""
 
     title: ClassVar[str] = "CoNLL columns"
     description: ClassVar[str] = (
@@ -101,21 +101,21 @@ class Sentences:
         self.settings = settings
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """All sentences of the split; None where `data` names no files for it."""
+        """All sentences of the split; None if `data` names no files for it."""
         if split_value(split, data) is None:
             return None
         with prefix_errors(f"data.{split}"), explain_mixed_encodings(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The sentences of one more file, tagged or not; a table is known by its extension."""
+        """The sentences of another file, tagged or not; a table is recognised by its extension."""
         if path.suffix.lower() in _TABLES:
             return Files(FileSettings()).read_file(path, data, reading)
         return self._read(data_files(str(path), None), None, reading)
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """A file is in columns whose lines hold a word and its tags, with blank lines between the sentences."""
+        """Recognises a file in columns by lines with a word and its tags, and blank lines between sentences."""
         if len(paths) != 1 or not paths[0].is_file():
             return None
         is_one = plain_suffix(paths[0]) in ENDINGS or reads_like_columns(TextFile(paths[0]).head())
@@ -142,7 +142,7 @@ class Sentences:
 
 
 def reads_like_columns(head: str) -> bool:
-    """Whether text has a word and its tags on each line, of one width and without spaces in them, and blank lines between."""
+    """Whether lines have a word and its tags, the same number of cells without spaces, and blank lines between."""
     lines = [line.strip(" \t\r") for line in head.split("\n")[:400]][: 400 if len(head) < _WHOLE else -1]
     words = [re.split(r"\t|[ ]+", line) for line in lines if line and not line.startswith(("#", _DOCUMENT))]
     if any(line.startswith(_DOCUMENT) for line in lines):
@@ -163,7 +163,7 @@ def reads_like_columns(head: str) -> bool:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a file's lines are cut: at every tab or at runs of spaces, and what the cells are called."""
+    """How a file's lines are split (at tabs or runs of spaces), and the column names."""
 
     tabs: bool
     names: tuple[str, ...]
@@ -173,7 +173,7 @@ class _Layout:
 
 
 class Conll:
-    """Words first and tags last unless `column_names` says otherwise; a file of one column has words alone."""
+    """Words first and tags last unless `column_names` says otherwise; a file of one column holds only words."""
 
     def __init__(self, path: Path, options: Options, column_names: tuple[str, ...] = ()) -> None:
         self.skipped: list[tuple[int, str]] = []
@@ -182,7 +182,7 @@ class Conll:
         check_width(path.name, self._layout.names)
 
     def schema(self) -> pa.Schema:
-        """A list of text for every column."""
+        """A list of text per column."""
         return pa.schema([(name, pa.list_(pa.string())) for name in self._layout.names])
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -206,7 +206,7 @@ class Conll:
         return RowChunk(batch, np.array(lines, dtype=np.int64), self._text.position)
 
     def _sentences(self) -> Iterator[tuple[int, list[list[str]]]]:
-        """The first line of each sentence and the cells of its words. Raises InputError for a line of another width."""
+        """Each sentence's first line number and its words' cells. Raises InputError for a line of another width."""
         words: list[list[str]] = []
         first, skips_ranges = 0, self._layout.names == _CONLL_U
         with closing(self._text.lines()) as content:
@@ -257,7 +257,7 @@ class Conll:
         return _Layout(tabs, _USUAL.get(width, (TOKENS, *between, TAGS)))
 
     def _first_line(self) -> str:
-        """The first line that holds a word; comments are passed over unless there is nothing else."""
+        """The first line with a word; comments are skipped unless there is nothing else."""
         comment = ""
         with closing(self._text.lines()) as content:
             for line in content:

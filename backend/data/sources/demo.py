@@ -1,4 +1,4 @@
-"""The source `demo`: data included with Burnish, so that a first run needs no network and no files."""
+"""The source `demo`: data included with Burnish, so that a first run needs neither network nor files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ from backend.data.sources.source import ReadOptions, is_fraction
 
 
 class Settings(Section):
-    """Which embedded data."""
+    """Which embedded data set to use."""
 
     name: Annotated[str, Field(title="Data", json_schema_extra={"examples": ["sentiment", "austen", "eng-spa"]})] = (
         "sentiment"
@@ -27,7 +27,7 @@ class Settings(Section):
 
 
 class Demo:
-    """Embedded data: `train` and `validation` are known by themselves; a fraction for `validation` is obeyed."""
+    """Embedded data: `train` and `validation` are predefined; a fraction for `validation` is respected."""
 
     title: ClassVar[str] = "Demo"
     description: ClassVar[str] = "Small real datasets included with Burnish, to try everything right away"
@@ -40,7 +40,7 @@ class Demo:
         self.settings = settings
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """The embedded rows of the split, whatever name `data` gives it; None where there are none."""
+        """The embedded rows of the split, whatever name `data` gives it; None if there are none."""
         if is_fraction(split, data):
             return None
         name = self.settings.name
@@ -54,7 +54,7 @@ class Demo:
         return _DATA[name](resource("demo") / name, split, data, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """Rows in a file of any known format."""
+        """The rows of a file in any known format."""
         return Files(FileSettings()).read_file(path, data, reading)
 
 

@@ -89,14 +89,14 @@ class Files:
         self.settings = settings
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """All rows of the split; None where `data` names no files for it."""
+        """All rows of the split; None if `data` names no files for it."""
         if split_value(split, data) is None:
             return None
         with prefix_errors(f"data.{split}"), explain_mixed_encodings(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The rows of one more file, folder or pattern, all of them."""
+        """All rows of another file, folder or pattern."""
         return self._read(data_files(str(path), None), None, reading)
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
@@ -121,7 +121,7 @@ SOURCE = Files
 
 
 def split_files(split: str, data: DataSection) -> list[Path]:
-    """The files that `data` names for the split. Raises InputError where one of them is an earlier split's too."""
+    """The files that `data` names for the split. Raises InputError if one of them also belongs to an earlier split."""
 
     def files_of(one: str) -> list[Path]:
         value = split_value(one, data)
@@ -140,7 +140,7 @@ def read_files(
     *,
     continuous: bool = False,
 ) -> Rows:
-    """The rows of files, one reader each, from the cache where the same content was read before.
+    """The rows of files, one reader each, from the cache if the same content was read before.
 
     `how` are plain JSON values: the kind of source and its settings. Raises InputError.
     """
@@ -159,7 +159,7 @@ def read_files(
 
 @contextmanager
 def prefix_errors(field: str) -> Iterator[None]:
-    """Puts the spec's key before the sentence of an InputError that names none."""
+    """Prefix the spec key to the message of an InputError that names none."""
     try:
         yield
     except InputError as error:
@@ -170,7 +170,7 @@ def prefix_errors(field: str) -> Iterator[None]:
 
 @contextmanager
 def suggest_sheet_on_error(paths: list[Path], kinds: list[str], wanted: str | None) -> Iterator[None]:
-    """Names another sheet if the first one of a workbook cannot be read: it may be a title page."""
+    """Suggest another sheet if a workbook's first one cannot be read: it may be a title page."""
     try:
         yield
     except InputError as error:
@@ -187,7 +187,7 @@ def suggest_sheet_on_error(paths: list[Path], kinds: list[str], wanted: str | No
 
 @contextmanager
 def explain_mixed_encodings(data: DataSection) -> Iterator[None]:
-    """Names every file's encoding if one cannot be decoded and they differ: what goes with one would break another."""
+    """List every file's encoding if one cannot be decoded and they differ: no single encoding would fit."""
     try:
         yield
     except UndecodableError:
@@ -201,7 +201,7 @@ def explain_mixed_encodings(data: DataSection) -> Iterator[None]:
 
 
 def _text_files(split: str, data: DataSection) -> list[Path]:
-    """Those of the split that are text; none if they cannot be found, which is said when they are read."""
+    """The split's text files; none if they cannot be found, which is reported when they are read."""
     value = split_value(split, data)
     try:
         paths = data_files(value, split) if value is not None else []
@@ -257,7 +257,7 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
 
 
 def _unite_schemas(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
-    """One schema in the first file's order. Raises InputError where files differ in columns or kinds."""
+    """One schema in the first file's order. Raises InputError if files differ in columns or types."""
     first = schemas[0]
     for schema, name in zip(schemas[1:], names[1:], strict=True):
         if set(schema.names) != set(first.names):

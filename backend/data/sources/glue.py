@@ -1,7 +1,7 @@
 """The source `glue`: the folders of the GLUE benchmark, whose tab-separated files differ from task to task.
 
-Quotes belong to the text, some files begin with a byte order mark, CoLA's have no header, and test files have no label
-and partly other columns (https://gluebenchmark.com/tasks).
+Quotes belong to the text, some files start with a byte order mark, CoLA's have no header, and test files have no label
+and some different columns (https://gluebenchmark.com/tasks).
 """
 
 import re
@@ -50,9 +50,9 @@ class Settings(Section):
 
 
 class Glue:
-    """`train` and `validation` are train.tsv and dev.tsv unless named; `test` is read if it is named, such as `test`.
+    """`train` and `validation` default to train.tsv and dev.tsv; `test` is only read if it is named, such as `test`.
 
-    Names are file names in the folder, with or without `.tsv`; `dev` and `test` of MNLI stand for both of its files.
+    Names are file names in the folder, with or without `.tsv`; `dev` and `test` of MNLI mean both of its files.
     """
 
     title: ClassVar[str] = "GLUE folder"
@@ -67,7 +67,7 @@ class Glue:
         self._layout = LAYOUTS[settings.task]
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """All rows of the split; test files may be without labels."""
+        """All rows of the split; test files may lack labels."""
         value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
@@ -80,9 +80,9 @@ class Glue:
         return rows
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The rows of one more file of the task, labelled or not; of a folder those of its test files.
+        """The rows of another file of the task, labelled or not; for a folder, those of its test files.
 
-        A table that is no TSV is read as any other.
+        A table that is not a TSV is read as usual.
         """
         if path.is_dir():
             return self._read(self._files(path, "test"), None, reading)
@@ -92,7 +92,7 @@ class Glue:
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """A folder whose train.tsv begins as one task's does, or the folder above all tasks."""
+        """Recognises a folder whose train.tsv starts as one task's does, or the folder above all tasks."""
         if len(paths) != 1 or not paths[0].is_dir():
             return None
         folder = paths[0]
@@ -114,7 +114,7 @@ class Glue:
         )
 
     def _folder(self) -> Path:
-        """The task's own folder, which may be one of several in the given one."""
+        """The task's folder, which may be one of several in the given folder."""
         folder = user_path(self.settings.folder)
         if not folder.is_dir():
             raise InputError("data.folder: there is no folder {folder}; check the path", "data.folder", folder=folder)
@@ -148,7 +148,7 @@ class Glue:
         return replace(rows, metric_names=self._metric_names(paths))
 
     def _column_names(self, path: Path) -> tuple[str, ...] | None:
-        """The columns of a file without header, None of one with it. Raises InputError for another task's file."""
+        """The columns of a file without a header, None if it has one. Raises InputError for another task's file."""
         format_of(path, "tsv")  # refuses what is empty, packed or unreadable
         first = tuple(TextFile(path).head().partition("\n")[0].rstrip("\r").split("\t"))
         if self._layout.is_row(first):
@@ -183,7 +183,7 @@ class Glue:
             )
 
     def _check_labels(self, rows: Rows) -> None:
-        """Raises InputError for a label that the task does not know; RTE's and WNLI's columns, for one, are the same."""
+        """Raises InputError for a label that the task does not have; RTE and WNLI, for one, have the same columns."""
         layout, label = self._layout, self._layout.label
         if not layout.labels or label not in rows.table.column_names:
             return
@@ -202,13 +202,13 @@ class Glue:
             )
 
     def _metric_names(self, paths: list[Path]) -> tuple[str, ...]:
-        """The metrics of MNLI's two files bear no name (matched) and `_mm` (mismatched)."""
+        """MNLI's metrics have no suffix for the matched file and `_mm` for the mismatched one."""
         names = tuple(self._layout.metric_name(path.name) for path in paths)
         return names if sorted(names) == ["{metric}", "{metric}_mm"] else ()
 
 
 def _task_in(folder: Path) -> str:
-    """The task whose first line train.tsv has; of several the one after which the folder is called. Empty without one."""
+    """The task that matches train.tsv's first line; among several, the folder's name decides. Empty if unknown."""
     first = TextFile(folder / "train.tsv").head().partition("\n")[0].rstrip("\r")
     found = tasks_of(tuple(first.split("\t")))
     called = [name for name in found if _normalize_name(LAYOUTS[name].folder) == _normalize_name(folder.name)]
@@ -239,16 +239,16 @@ class TaskFiles:
     """`dev` and `test` → their files, where there are two: matched, then mismatched."""
 
     def has(self, header: tuple[str, ...]) -> bool:
-        """Whether a file with this header is one of the task's, or none of GLUE's that has the task's texts."""
+        """Whether a file with this header is the task's, or is not a GLUE file but has the task's texts."""
         return header in self.headers or (not tasks_of(header) and set(self.texts) <= set(header))
 
     def is_row(self, cells: tuple[str, ...]) -> bool:
-        """Whether a first line is a row already."""
+        """Whether the first line is already a row."""
         at = self.without_header.index(self.label) if self.without_header else 0
         return bool(self.without_header) and len(cells) == len(self.without_header) and cells[at] in self.labels
 
     def metric_name(self, file: str) -> str:
-        """What the metrics of a file are called beside the other part's; empty where there is no other."""
+        """The name pattern for a file's metrics, to tell two parts apart; empty if there is only one."""
         matched, mismatched = zip(*self.parts.values(), strict=True) if self.parts else ((), ())
         return "{metric}" if file in matched else "{metric}_mm" if file in mismatched else ""
 
@@ -300,7 +300,7 @@ LAYOUTS = {
 
 
 def tasks_of(first: tuple[str, ...]) -> list[str]:
-    """The tasks whose files may begin with these cells."""
+    """The tasks whose files may start with these cells."""
     return [task for task, layout in LAYOUTS.items() if first in layout.headers or layout.is_row(first)]
 
 

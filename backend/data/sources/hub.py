@@ -1,7 +1,7 @@
 """The source `hub`: datasets from the Hugging Face Hub, from its cache, or from a folder with that layout.
 
-The token, where a data set needs one, is that of the hub library's own login or environment. Code that a data set
-brings along is never run, and only formats that hold plain tables are read.
+If a data set needs a token, it is the hub library's own login or environment. Code that comes with a data set
+is never run, and only formats that hold plain tables are read.
 """
 
 import re
@@ -40,7 +40,7 @@ _PLAIN_SPLIT = re.compile(r"[\w.-]+")
 
 
 class Settings(Section):
-    """Which data set."""
+    """Which data set to use."""
 
     name: Annotated[str, Field(title="Dataset", min_length=1)]
     """Name on the Hub, for example `stanfordnlp/imdb`, or a folder with such a dataset."""
@@ -93,7 +93,7 @@ class Hub:
         return load_cached_rows(reading.cache, key, (title,), write, reading.report, continuous=False)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """Rows in a file of any known format."""
+        """The rows of a file in any known format."""
         return Files(FileSettings()).read_file(path, data, reading)
 
     def _folder(self) -> Path | None:
@@ -135,7 +135,7 @@ class Hub:
     def _tables(
         self, builder: "DatasetBuilder", split: str, max_rows: int | None
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
-        """The stored schema and the rows; a few rows of a large remote data set are streamed, the rest stays there."""
+        """The stored schema and the rows; if only a few rows of a large remote data set are needed, it streams them."""
         is_here = self._folder() or _kind(builder) == "cache" or Path(builder.cache_dir).is_dir()
         if max_rows is None or is_here or not _PLAIN_SPLIT.fullmatch(split):
             builder.download_and_prepare()
@@ -153,7 +153,7 @@ SOURCE = Hub
 
 
 def _whole_or_slices(split: str, data: DataSection) -> list[str]:
-    """The hub's splits that a split is made of; a slice counts as the whole where another split takes the whole."""
+    """The hub splits that make up a split; a slice counts as the whole if another split uses the whole."""
     named_splits = {one: split_value(one, data) for one in ("train", "validation", "test")}
     pieces = {
         one: [
@@ -166,7 +166,7 @@ def _whole_or_slices(split: str, data: DataSection) -> list[str]:
 
 
 def _load_builder(options: dict[str, Any]) -> "DatasetBuilder":
-    """The builder that `datasets` finds, and of CSV one for which "None", "NA" and "null" are no missing values."""
+    """The builder that `datasets` finds; for CSV, one that does not treat "None", "NA" and "null" as missing values."""
     import datasets  # two seconds, which the catalog must not pay
 
     datasets.disable_progress_bars()
@@ -215,7 +215,7 @@ def _force_offline(wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def _explain_errors(name: str, field: str) -> Iterator[None]:
-    """Turns what `datasets` and the network raise into an InputError."""
+    """Turn errors from `datasets` and the network into an InputError."""
     from datasets.exceptions import DatasetNotFoundError, DatasetsError
     from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 

@@ -27,7 +27,7 @@ from backend.data.sources.source import ReadOptions, RecognisedSource, check_apa
 
 
 class Settings(Direction):
-    """How the two files of a pair are found, and which way they are read."""
+    """How the two files of a pair are found, and in which direction they are read."""
 
     source_ending: Annotated[str | None, Field(title="Source file extension", json_schema_extra=ADVANCED)] = None
     """For Moses pairs such as `corpus.en` and `corpus.es`: `en`. The extensions source, target, src, trg and tgt are
@@ -37,7 +37,7 @@ class Settings(Direction):
 
 
 class Parallel:
-    """Each split is a folder, the common beginning of a pair, one file of it, or a list of these; files may be gzipped."""
+    """Each split is a folder, the prefix of a pair, one of its files, or a list of these; files may be gzipped."""
 
     title: ClassVar[str] = "Parallel text"
     description: ClassVar[str] = (
@@ -53,7 +53,7 @@ class Parallel:
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """Files of which each has a partner beside it: endings that are known, or two of languages."""
+        """Recognises files that each have a partner beside them, by known extensions or two language codes."""
         found = pairs_among(paths)
         if found is None:
             return None
@@ -67,7 +67,7 @@ class Parallel:
         return RecognisedSource(what, "seq2seq_lm", {**splits, **own})
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """The rows of the split's pairs of files; None where `data` names none."""
+        """The rows of the split's pairs of files; None if `data` names none."""
         if split_value(split, data) is None:
             return None
         with prefix_errors(f"data.{split}"):
@@ -80,7 +80,7 @@ class Parallel:
         return [find_pair(user_path(name), STEMS[split], self._endings) for name in names]
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """A pair by its beginning or by one of its files; a file that has no partner holds sources; or a table."""
+        """A pair given by its prefix or one of its files; a file without a partner holds sources; or a table."""
         return read_one(path, self.settings, self._endings, data, reading)
 
     @property

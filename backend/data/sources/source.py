@@ -16,7 +16,7 @@ Report = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a source reads: where its cache lies, whom it tells of progress, whether the network may be used."""
+    """How a source reads: its cache folder, the progress callback, and whether the network may be used."""
 
     cache: Path
     report: Report = lambda done, total, unit: None
@@ -25,7 +25,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class RecognisedSource:
-    """What a source says of files that it knows by their content."""
+    """What a source says about files that it recognises by content."""
 
     what: str
     """The kind of data in a few words that follow "this is", such as `the GLUE task MRPC`."""
@@ -52,20 +52,20 @@ class Source(Protocol):
     def __init__(self, settings: Section) -> None: ...
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """All rows of `train`, `validation` or `test` as `data` names them; None where it names none (or a fraction).
+        """All rows of `train`, `validation` or `test` as `data` names them; None if it names none (or a fraction).
 
-        Raises InputError in one sentence with the way out, also where the split shares a file with one before it
+        Raises InputError in one sentence that says what to do, also if the split shares a file with an earlier one
         (`check_apart`).
         """
         ...
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The rows of one more file in this source's format (`burnish predict --data FILE`)."""
+        """The rows of another file in this source's format (`burnish predict --data FILE`)."""
         ...
 
 
 def split_value(split: str, data: DataSection) -> str | list[str] | None:
-    """What `data` names for a split; None where it names nothing, or a fraction of the training rows."""
+    """What `data` names for a split; None if it names nothing, or a fraction of the training rows."""
     value = getattr(data, split)
     return None if isinstance(value, float | int) else value
 
@@ -79,9 +79,9 @@ _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
 
 
 def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> None:
-    """Raises InputError where a part of the split, a file or a name, is a part of an earlier split too.
+    """Raises InputError if a part of the split, a file or a name, also belongs to an earlier split.
 
-    `parts_of` gives what a split is made of, nothing where none is named.
+    `parts_of` returns the parts of a split, nothing if none are named.
     """
     own: dict[object, Path | str] = {}
     for earlier in [*_SPLITS][: [*_SPLITS].index(split)]:
@@ -103,7 +103,7 @@ def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> 
 
 
 def _identity(part: Path | str) -> object:
-    """The same of every path that leads to a file."""
+    """An identity that is the same for every path to a file."""
     if not isinstance(part, Path):
         return part
     try:

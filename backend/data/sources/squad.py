@@ -21,14 +21,14 @@ from backend.data.sources.source import ReadOptions, RecognisedSource, split_val
 
 
 class Settings(Section):
-    """SQuAD's files need no settings."""
+    """SQuAD files need no settings."""
 
 
 class Squad:
     """Questions about paragraphs of articles.
 
-    Columns: `id`, `title`, `context`, `question`, `answers` (texts and their offsets in characters; null where a file
-    states none), and for v2.0 `is_impossible`; the plausible answers of an impossible question are none.
+    Columns: `id`, `title`, `context`, `question`, `answers` (texts and their offsets in characters; null if a file
+    gives none), and for v2.0 `is_impossible`; the plausible answers of an impossible question are ignored.
     """
 
     title: ClassVar[str] = "SQuAD JSON"
@@ -41,19 +41,19 @@ class Squad:
         self.settings = settings
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """All questions of the split; None where `data` names no files for it."""
+        """All questions of the split; None if `data` names no files for it."""
         if split_value(split, data) is None:
             return None
         with prefix_errors(f"data.{split}"):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The questions of one more file, all of them."""
+        """All questions of another file."""
         return self._read(data_files(str(path), None), None, reading)
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """A file is SQuAD's whose beginning is an object with paragraphs and their questions."""
+        """Recognises a file as SQuAD if it starts with an object with paragraphs and their questions."""
         if len(paths) != 1 or not paths[0].is_file():
             return None
         head = first_bytes(paths[0], 1 << 16).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -111,14 +111,14 @@ class _File(msgspec.Struct):
 
 
 class _Questions:
-    """The questions of one file as rows; they are numbered from 1, for JSON has no lines."""
+    """The questions of one file as rows, numbered from 1 because JSON has no lines."""
 
     def __init__(self, file: _File, size: int, version_2: bool, max_rows: int | None) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._file, self._size, self._version_2, self._max_rows = file, size, version_2, max_rows
 
     def schema(self) -> pa.Schema:
-        """`is_impossible` is there where one of the files that are read together has it."""
+        """`is_impossible` is included if any of the files that are read together has it."""
         return pa.schema([*_COLUMNS, ("is_impossible", pa.bool_())] if self._version_2 else _COLUMNS)
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:

@@ -34,7 +34,7 @@ _FILES = re.compile(r"(train|dev|test)\.(src|trg|id)(\.gz)?")
 
 
 class Settings(Direction):
-    """Which language pair, and which way it is read."""
+    """Which language pair to use, and in which direction."""
 
     folder: Annotated[str | None, Field(title="Folder or archive", json_schema_extra={"path": True})] = None
     """The folder of a language pair with train.src, train.trg and so on (.gz is fine), or its .tar or .tar.gz
@@ -54,9 +54,9 @@ class Settings(Direction):
 
 
 class Tatoeba:
-    """`train`, `validation` and `test` name the challenge's `train`, `dev` and `test`; `train` is known by itself.
+    """`train`, `validation` and `test` name the challenge's `train`, `dev` and `test`; `train` is predefined.
 
-    Without a name `validation` is `dev`, and `test` where the pair has no `dev`.
+    By default `validation` is `dev`, or `test` if the pair has no `dev`.
     """
 
     title: ClassVar[str] = "Tatoeba Challenge"
@@ -73,7 +73,7 @@ class Tatoeba:
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """A folder with train.src, train.trg and the challenge's file of ids, or named for a pair of languages."""
+        """Recognises a folder with train.src, train.trg and the challenge's id file, or named for a language pair."""
         if len(paths) != 1 or not paths[0].is_dir():
             return None
         names = {path.name.removesuffix(".gz") for path in paths[0].iterdir()}
@@ -87,13 +87,13 @@ class Tatoeba:
         )
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
-        """The rows of the split; None where `data` names none (or a fraction)."""
+        """The rows of the split; None if `data` names none (or a fraction)."""
         value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = pair_folder(self.settings, reading)
         with prefix_errors(f"data.{split}"):
-            # A pair without `dev` is measured with its `test` unless another split is named, so that is no mistake.
+            # A pair without `dev` is evaluated on `test` unless another split is named, so this is not an error.
             check_apart(
                 split, lambda one: self._stems(folder, one, data) if one == "train" or split_value(one, data) else []
             )
@@ -107,7 +107,7 @@ class Tatoeba:
         return value if isinstance(value, list) else [value or _default_stem(folder, split)]
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """A file of sources, with its targets where they lie beside it, or a table."""
+        """A file of sources, with its targets if they are beside it, or a table."""
         return read_one(path, self.settings, ENDINGS, data, reading)
 
 
@@ -160,14 +160,14 @@ def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
             name=by_hand.name,
         ) from None
     except InputError:
-        fetched.unlink(missing_ok=True)  # it cannot be used, so the next start fetches it anew
+        fetched.unlink(missing_ok=True)  # it is unusable, so the next run downloads it again
         raise
     fetched.unlink(missing_ok=True)  # its files are in the cache now
     return folder
 
 
 def _unpack(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
-    """The cache's folder of that name; where it is not there yet, filled from the archive that `bring` gives."""
+    """The cache folder of that name, filled if missing from the archive that `bring` returns."""
 
     def write(folder: Path) -> None:
         path = bring()

@@ -1,4 +1,4 @@
-"""The source `xnli`: sentence pairs in fifteen languages, trained in one language and measured in the same or another."""
+"""The source `xnli`: sentence pairs in fifteen languages, trained in one and evaluated in the same or another."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ _LANGUAGE = "language"
 
 
 class Settings(Section):
-    """Where XNLI is, and in which languages it is read."""
+    """Where XNLI is, and in which languages to read it."""
 
     folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": "folder"})]
     """The folder with the unpacked XNLI-1.0.zip and XNLI-MT-1.0.zip."""
@@ -56,7 +56,7 @@ class Settings(Section):
 class Source:
     """Rows have `premise`, `hypothesis` and `label`, whatever the files call them.
 
-    `train` and `validation` are there unless others are named; `test` is read if it is named, such as `test`.
+    `train` and `validation` have defaults; `test` is only read if it is named, such as `test`.
     """
 
     title: ClassVar[str] = "XNLI"
@@ -71,7 +71,7 @@ class Source:
 
     @staticmethod
     def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
-        """A folder with xnli.dev.tsv where the archives keep it."""
+        """Recognises a folder with xnli.dev.tsv where the archives put it."""
         if len(paths) != 1 or not any((paths[0] / place / _FILES["validation"]).is_file() for place in _PLACES):
             return None
         return RecognisedSource(message("XNLI; choose its language"), "text_classification", {"folder": str(paths[0])})
@@ -97,7 +97,7 @@ class Source:
         return [self._file(name, self._language(split)) for name in names]
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
-        """The rows of one more file in the language that is measured; a table that is no TSV is read as any other."""
+        """The rows of another file in the evaluation language; a table that is not a TSV is read as usual."""
         if path.suffix.lower() != ".tsv":
             return Files(FileSettings()).read_file(path, data, reading)
         return self._read(data_files(str(path), None), self.settings.language, None, reading)
@@ -128,7 +128,7 @@ class Source:
 
 
 class Xnli:
-    """The rows of one language; a file without labels has none of them. Quotes belong to the text."""
+    """The rows of one language; `label` is missing if the file has no labels. Quotes belong to the text."""
 
     def __init__(self, path: Path, language: str) -> None:
         self._name, self._language = path.name, language
@@ -149,11 +149,11 @@ class Xnli:
                 )
 
     def schema(self) -> pa.Schema:
-        """`premise`, `hypothesis` and, where there are any, `label`."""
+        """`premise`, `hypothesis` and, if present, `label`."""
         return pa.schema([field for field in SCHEMA if field.name in self._columns])
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
-        """The rows of the language in order. Raises InputError where a file of several languages has none."""
+        """The rows of the language in order. Raises InputError if a file of several languages has none."""
         others: set[str] = set()
         found = False
         for piece in self._file.pieces(self._file.schema()):
@@ -178,7 +178,7 @@ class Xnli:
 
 
 def _normalize_labels(column: pa.Array) -> pa.Array:
-    """The translated training files write `contradictory` for the label that the others call `contradiction`."""
+    """Rename `contradictory`, which the translated training files use for `contradiction`."""
     return pc.if_else(pc.equal(column, "contradictory"), "contradiction", column)
 
 

@@ -1,4 +1,4 @@
-"""JAX with Flax and Optax. The engine itself is imported when it is first used, so that the catalog stays quick."""
+"""JAX with Flax and Optax. The engine itself is imported when it is first used, so that the catalog stays fast."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,7 +48,7 @@ class Settings(Section):
 
 
 class JaxEntry:
-    """What the catalog says of this engine, and the door to it."""
+    """The catalog's facts about this engine, and access to it."""
 
     title = "JAX"
     description = "JAX with Flax and Optax, on TPU, GPU and CPU."
@@ -61,19 +61,19 @@ class JaxEntry:
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
-        """The modules of `models`, found without importing one."""
+        """The modules of `models`, found without importing them."""
         return registry.names("family")
 
     @staticmethod
     def check(model_type: str, head: Head, settings: Settings) -> None:
-        """Raises InputError if no family of ours has the head."""
+        """Raises InputError if no supported family has the head."""
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
         find_family({"model_type": model_type}, head)
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """What each of the devices of every host gets. Raises InputError for groups that do not divide them, or layers."""
+        """How the devices of every host share the work. Raises InputError if groups do not divide them or layers."""
         over = sharding.grid(devices * settings.hosts, settings.tensor_parallel, settings.parallelism)
         if over.members == 1 or not model_type:
             return replace(sharding.split(shapes, over, {}), hosts=settings.hosts)
@@ -85,12 +85,12 @@ class JaxEntry:
 
     @staticmethod
     def position(settings: Settings) -> Position:
-        """Which of the run's hosts this one is. Raises InputError where nothing says so."""
+        """Which of the run's hosts this one is. Raises InputError if that cannot be determined."""
         return cluster.position(settings.hosts, settings.coordinator, settings.host_timeout)
 
     @staticmethod
     def join(position: Position) -> Board:
-        """Meet the other hosts, before anything else is asked of JAX. Raises RunFailed where one does not come."""
+        """Connect to the other hosts, before JAX is used for anything else. Raises RunFailed if one does not arrive."""
         return cluster.join(position)
 
     @staticmethod
@@ -107,7 +107,7 @@ class JaxEntry:
 
     @staticmethod
     def devices():
-        """What JAX sees to compute on; imports jax."""
+        """The devices that JAX sees; imports jax."""
         from backend.engines.jax.devices import devices  # jax takes seconds to import
 
         return devices()

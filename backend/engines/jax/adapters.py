@@ -1,4 +1,4 @@
-"""LoRA in the JAX engine: which layers get small matrices, what else trains, and both ways to save them."""
+"""LoRA in the JAX engine: which layers get low-rank matrices, what else trains, and both ways to save them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ Values = dict[str, np.ndarray]
 
 
 class Adapter:
-    """LoRA on one model. `trained` are the names of what learns."""
+    """LoRA on one model. `trained` are the names of the trained parameters."""
 
     def __init__(self, loading: LoadRequest, opened: LoadedParameters) -> None:
         assert loading.training is not None
@@ -49,7 +49,7 @@ class Adapter:
         self.trained = self._adapter_names() | self._in_full | self._biases()
 
     def add_to(self, opened: LoadedParameters) -> LoadedParameters:
-        """The model with small matrices beside its own."""
+        """Add the low-rank matrices to the model."""
         drawn = self._initialize(opened.parameters)
         more = sum(value.size for value in drawn.values())
         loaded = replace(opened.loaded, parameters=opened.loaded.parameters + more)
@@ -57,11 +57,11 @@ class Adapter:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the adapter leaves without the model that it belongs to."""
+        """Whether the adapter is saved without its model."""
         return self._settings.saved == "adapter"
 
     def export(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
-        """PEFT's two files, into a folder that has the model's configuration."""
+        """Write PEFT's two files into a folder that has the model's configuration."""
         own = self._adapted_weights()
         tensors = {f"{PREFIX}{_peft_name(name) if name in own else name}": parameters[name] for name in self.trained}
         inputs_first = any(self._base.linear.get(name, False) for name in self._targets)
@@ -70,7 +70,7 @@ class Adapter:
         )
 
     def merge(self, parameters: Mapping[str, np.ndarray]) -> Values:
-        """The weights under their usual names, with what was learnt in them."""
+        """The weights under their usual names, with the adapter merged into them."""
         settings = self._settings
         scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
         whole = {name: parameters[name] for name in self._base.shapes}
@@ -95,16 +95,16 @@ class Adapter:
             setattr(owner, last, beside)
 
     def _inputs_first(self, name: str) -> bool:
-        """Whether a target's weight is (inputs, outputs), as that of a table is."""
+        """Whether a target's weight is (inputs, outputs), as an embedding table's is."""
         return self._base.linear.get(name, True)
 
     def _adapter_names(self) -> set[str]:
         return self._model.shapes.keys() - self._base.shapes.keys()
 
     def _initialize(self, parameters: Values) -> Values:
-        """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero.
+        """Draw the first matrix as PEFT does (Kaiming with a = √5: ±1/√inputs); the second is zero.
 
-        Of a table the first is zero and the second normal.
+        For an embedding table the first is zero and the second normal.
         """
         found: Values = {}
         for name in sorted(self._adapter_names()):
@@ -116,13 +116,13 @@ class Adapter:
                 found[name] = draw_normal(f"{PREFIX}{name}.default", shape, self._seed)
             elif name.endswith((peft_files.SECOND, peft_files.WORDS_FIRST)):
                 found[name] = np.zeros(shape, np.float32)
-            else:  # DoRA begins with the sizes that the model has
+            else:  # DoRA starts with the model's own magnitudes
                 layer = name.removesuffix(peft_files.MAGNITUDE)
                 found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._inputs_first(layer) else 1)
         return found
 
     def _adapted_weights(self) -> set[str]:
-        """The weights and biases of the layers that are adapted."""
+        """The weights and biases of the adapted layers."""
         names = {f"{name}.{each}" for name in self._targets for each in ("weight", "bias")}
         return names & self._base.shapes.keys()
 
@@ -133,7 +133,7 @@ class Adapter:
         return every if self._settings.bias == "all" else every & self._adapted_weights()
 
     def _modules_to_save(self) -> set[str]:
-        """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
+        """The fully trained modules, in the form of PEFT's `modules_to_save`."""
         tops = {name.partition(".")[0] for name in self._in_full if _is_on_top(name, self._base)}
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
 
@@ -155,18 +155,18 @@ def _submodule(module: Any, name: str) -> Any:
 
 
 def _peft_name(name: str) -> str:
-    """How PEFT calls a parameter of a layer that it has wrapped."""
+    """PEFT's name for a parameter of a layer that it has wrapped."""
     layer, _, last = name.rpartition(".")
     return f"{layer}.base_layer.{last}"
 
 
 def _is_on_top(name: str, model: Model) -> bool:
-    """Whether a parameter belongs to what a task brings; a language model's output layer is its own."""
+    """Whether a parameter belongs to the task's head; a language model's output layer belongs to the model."""
     return name.partition(".")[0] in model.tops
 
 
 def _fully_trained(model: Model, opened: LoadedParameters, head: Head) -> set[str]:
-    """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
+    """Heads and newly drawn parameters; the word embedding too if it has new rows."""
     found = set(opened.loaded.new_weights)
     if not head.declared.over_vocabulary:
         found |= {name for name in model.shapes if _is_on_top(name, model)}
@@ -177,7 +177,7 @@ def _fully_trained(model: Model, opened: LoadedParameters, head: Head) -> set[st
 
 
 def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
-    """The full names of the layers that get small matrices. Raises InputError for a name that there is not."""
+    """The full names of the layers that get low-rank matrices. Raises InputError for an unknown name."""
     below = [name for name in model.linear if head.declared.over_vocabulary or not _is_on_top(name, model)]
     linear = [name for name in below if name != _OUTPUT]
     if wanted == "auto":
@@ -195,7 +195,7 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
 
 
 def _check_table(model: Model, name: str, target: str, head: Head) -> None:
-    """Raises InputError for an embedding that PEFT cannot adapt, or would adapt otherwise."""
+    """Raises InputError for an embedding that PEFT cannot adapt, or would adapt differently."""
     last = name.rpartition(".")[2]
     reason = ""
     if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():

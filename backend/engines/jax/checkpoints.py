@@ -27,16 +27,16 @@ _FULL = ("no space left", "disk quota exceeded", "file too large")
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a checkpoint holds: trained parameters by name, and the leaves of the optimizer's state in their order."""
+    """What a checkpoint holds: trained parameters by name, and the leaves of the optimizer's state in order."""
 
     parameters: Mapping[str, jax.Array]
     optimizer: Sequence[jax.Array]
 
 
 def save(folder: Path, values: SavedState) -> Finish:
-    """Copy the values and begin to write them; the files are whole once what is returned was called.
+    """Copy the values and start writing them; the files are complete once the returned function was called.
 
-    The copy is made before this returns, so that the next step may take the values' memory.
+    The copy is made before this returns, so that the next step may reuse the values' memory.
     """
     orbax = _orbax()
     writer = orbax.AsyncCheckpointer(orbax.PyTreeCheckpointHandler())
@@ -51,7 +51,7 @@ def save(folder: Path, values: SavedState) -> Finish:
 
 
 def restore(folder: Path, like: SavedState) -> SavedState:
-    """What was saved, to the bit, with the shapes and in the places of `like`.
+    """Restore what was saved, bit-exact, with the shapes and device placement of `like`.
 
     Raises RunFailed for a checkpoint of another model, or one that cannot be read.
     """
@@ -71,7 +71,7 @@ def restore(folder: Path, like: SavedState) -> SavedState:
 
 
 def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
-    """The parameters of a checkpoint of the torch engine, under the names and with the shapes of `like`.
+    """The parameters from a torch engine checkpoint, under the names and with the shapes of `like`.
 
     Raises RunFailed for a checkpoint of another model, or one that cannot be read.
     """
@@ -86,7 +86,7 @@ def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np
 
 
 def _decay_words(stored: dict[str, np.ndarray], optimizer: Path) -> None:
-    """What weight decay has done to words that did not occur, which the torch engine keeps as one factor beside them."""
+    """Apply the weight decay of unseen words, which the torch engine stores as a single factor."""
     with safe_open(optimizer, framework="numpy") as file:
         name = (file.metadata() or {}).get("words")
         if name:
@@ -96,7 +96,7 @@ def _decay_words(stored: dict[str, np.ndarray], optimizer: Path) -> None:
 
 
 def _to_peft_name(name: str) -> str:
-    """How PEFT's files, and the JAX engine, call what PEFT calls by this name within a model."""
+    """PEFT's name within a model → the name in PEFT's files and in the JAX engine."""
     return (
         name.replace(".base_layer.", ".")
         .replace(f"{MAGNITUDE}.default.weight", MAGNITUDE)
@@ -128,7 +128,7 @@ def _tree(values: SavedState) -> dict[str, dict[str, jax.Array]]:
 
 
 def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, jax.Array]]) -> None:
-    """Raises RunFailed where the names or shapes are not those of this model and optimizer."""
+    """Raises RunFailed if the names or shapes are not those of this model and optimizer."""
     for part, values in wanted.items():
         found = stored.get(part, {})
         wrong = [
@@ -151,7 +151,7 @@ def _of_another_model(what: str) -> RunFailed:
 
 @contextmanager
 def _raise_disk_full() -> Iterator[None]:
-    """Raises the system's own error for a full disk: the library hides it in the words of another."""
+    """Raise the system's own error for a full disk, which the library hides in another error's message."""
     try:
         yield
     except Exception as error:

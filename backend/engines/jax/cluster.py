@@ -17,9 +17,9 @@ LEAVE_SECONDS = 300
 
 
 def position(hosts: int, coordinator: str, timeout: float) -> Position:
-    """Which of so many hosts this is; an empty `coordinator` is to be found.
+    """Which of this many hosts this one is; an empty `coordinator` is detected.
 
-    Raises InputError where neither the spec, `BURNISH_HOST` nor a TPU pod or Slurm says so.
+    Raises InputError if neither the spec, `BURNISH_HOST` nor a TPU pod or Slurm tells.
     """
     if hosts == 1:
         return Position()
@@ -75,7 +75,7 @@ def _configured_host_number(count: int) -> int | None:
 
 
 def _detect_position() -> Position | None:
-    """As JAX finds it on TPU pods, under Slurm and the like."""
+    """Detect it as JAX does on TPU pods, under Slurm and the like."""
     from jax._src.clusters import ClusterEnv  # no public name tells it before `initialize` acts on it
 
     try:
@@ -95,9 +95,9 @@ def _detect_position() -> Position | None:
 
 
 def join(here: Position) -> "JaxBoard":
-    """Meet the other hosts, who have come; from here on JAX sees the devices of all. Raises RunFailed where that fails.
+    """Connect to the other hosts; from here on JAX sees the devices of all. Raises RunFailed if that fails.
 
-    JAX ends the process where one does not come in time, so who calls this is to notice earlier.
+    JAX ends the process if a host is late, so the caller should notice earlier.
     """
     import jax  # takes seconds, and no run on one host needs it here
 
@@ -113,15 +113,15 @@ def join(here: Position) -> "JaxBoard":
 
 
 def listen_address(coordinator: str) -> str:
-    """Where the first host listens: at that address alone, or at all of its own where a name stands for it.
+    """Where the first host listens: at that address only, or at all of its addresses if it is given by name.
 
-    It is always said, so that no variable of a spec's environment decides it.
+    It is always set, so that no variable in a spec's environment decides it.
     """
     host, _, port = coordinator.rpartition(":")
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
-        return f"[::]:{port}"  # a host's own name may stand for its loopback alone
+        return f"[::]:{port}"  # a host's own name may only mean its loopback address
     return coordinator
 
 

@@ -1,4 +1,4 @@
-"""Keeps the programs that XLA has compiled, one for every shape that came, and states when memory runs out."""
+"""Keeps the programs that XLA has compiled, one per input shape, and reports when memory runs out."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +15,9 @@ _XLA_SAYS = "RESOURCE_EXHAUSTED"
 
 
 class CompiledPrograms:
-    """Compiled functions of one model. What compiles is handed to `compiling`, which can show it and give it up.
+    """Compiled functions of one model. Compilation goes through `compiling`, which can show it and cancel it.
 
-    A call raises RunFailed with code `out_of_memory` where it does not fit.
+    A call raises RunFailed with code `out_of_memory` if it does not fit.
     """
 
     def __init__(self, compiling: Compiling) -> None:
@@ -25,7 +25,7 @@ class CompiledPrograms:
         self._known: dict[Key, Any] = {}
 
     def call(self, function: Any, key: Key, *arguments: Any, **static: Any) -> Any:
-        """`function` is jitted; `key` names it and the shapes of those arguments that may have several."""
+        """Call the jitted `function`; `key` names it and the shapes of any arguments that vary in shape."""
         with translate_out_of_memory():
             if key not in self._known:
                 jax.block_until_ready(arguments)  # or what is still computed would pass for compiling
@@ -34,13 +34,13 @@ class CompiledPrograms:
 
 
 def shapes(arrays: Mapping[str, Any]) -> Key:
-    """Names and shapes, for the keys of programs."""
+    """Names and shapes, for program keys."""
     return tuple((name, values.shape) for name, values in sorted(arrays.items()))
 
 
 @contextmanager
 def translate_out_of_memory() -> Iterator[None]:
-    """Turns running out of memory into RunFailed with code `out_of_memory`; other errors pass."""
+    """Turn out-of-memory errors into RunFailed with code `out_of_memory`; other errors pass."""
     try:
         yield
     except MemoryError as error:

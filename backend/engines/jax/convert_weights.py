@@ -1,6 +1,6 @@
-"""The throwaway process that converts Flax weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
+"""The short-lived process that converts Flax weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
 
-msgpack holds names and numbers, never programs; what is no table of arrays is refused in one line on stderr.
+msgpack holds names and numbers, never code; anything but a table of arrays is rejected in one line on stderr.
 """
 
 import json
@@ -18,7 +18,7 @@ _REFUSED = 3
 
 
 def main(source: Path, target: Path) -> int:
-    """Write the folder; gives the exit code."""
+    """Write the folder; returns the exit code."""
     try:
         _convert(read_weights(source).files, target)
     except ModuleNotFoundError as error:

@@ -16,7 +16,7 @@ _KINDS = {"tpu": "tpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda"}
 
 
 def devices() -> list[Device]:
-    """Accelerators first, the processor last; where XLA is asked for several processors, each with its share of memory."""
+    """Accelerators first, the CPU last; if XLA is asked for several CPU devices, each with its share of memory."""
     return [*(_accelerators() if _may_have_accelerator() else []), *_processors()]
 
 
@@ -34,7 +34,7 @@ def _processors() -> list[Device]:
 
 
 def _may_have_accelerator() -> bool:
-    # Importing jax takes seconds; where the system has no accelerator there is nothing to ask it for.
+    # Importing jax takes seconds; without an accelerator in the system there is no need to.
     entries = Path("/dev")
     names = ("nvidiactl", "kfd", "dxg", "vfio")
     return sys.platform != "linux" or any((entries / name).exists() for name in names) or any(entries.glob("accel*"))

@@ -1,4 +1,4 @@
-"""The JAX engine: one jitted step with its parameters given away, and what the loop asks beside it."""
+"""The JAX engine: one jitted step that donates its parameters, and the rest of what the loop calls."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ class JaxEngine:
         self._adapter: Adapter | None = None
 
     def load(self, loading: LoadRequest) -> LoadedModel:
-        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        """Load the model. Raises InputError or RunFailed in one sentence."""
         if loading.precision not in _NUMBERS:
             raise InputError(
                 "hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them",
@@ -140,7 +140,7 @@ class JaxEngine:
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
         """Fetch a group of results from the device at once."""
-        with translate_out_of_memory():  # steps are computed while the loop goes on, so it may show here first
+        with translate_out_of_memory():  # steps are computed asynchronously, so it may first show up here
             found = jax.device_get([(each.loss, each.gradient_norm) for each in results])
         return [StepNumbers(float(loss), float(norm)) for loss, norm in found]
 
@@ -162,12 +162,12 @@ class JaxEngine:
             return self._head.outputs(self._model.bind(parameters), arrays)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
-        """What the model writes for every row: new ids alone, without the end token."""
+        """The generated text of every row: only new ids, without the end token."""
         found = self._writer.write(self._parameters, batch, settings)
         return [ids if valid else ids[:0] for ids, valid in zip(found, batch["row_valid"], strict=True)]
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """Continue one prompt; the new ids come as they are made, those of beams at once."""
+        """Continue one prompt, yielding new ids as they are generated, or all at once with beams."""
         return self._writer.stream(self._parameters, input_ids, settings)
 
     @cached_property
@@ -178,11 +178,11 @@ class JaxEngine:
     # Files
 
     def save(self, folder: Path) -> Finish:
-        """Weights and optimizer state, exact, through Orbax; whole once what it returns was called."""
+        """Save weights and optimizer state, exact, through Orbax; complete once the returned function was called."""
         return checkpoints.save(folder, self._to_saved_state())
 
     def restore(self, folder: Path) -> str:
-        """What `save` wrote, to the bit, whatever devices it was written from; of a checkpoint of torch the weights."""
+        """Restore what `save` wrote, bit-exact, on any devices; from a torch checkpoint, only the weights."""
         if not (folder / checkpoints.STATE).is_dir():
             found = checkpoints.restore_weights(folder, self._to_saved_state().parameters)
             self._parameters |= self._layout.place(found)
@@ -200,7 +200,7 @@ class JaxEngine:
         return checkpoints.SavedState(trained, jax.tree.leaves(self._state))
 
     def export(self, folder: Path) -> None:
-        """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
+        """Write config and float32 weights in Hugging Face layout, safetensors; or only an adapter."""
         tensors = self._layout.fetch(self._parameters)
         if jax.process_index() > 0:
             return
@@ -215,14 +215,14 @@ class JaxEngine:
         self._model.write(folder, tensors)
 
     def device_memory_mb(self) -> float | None:
-        """Peak memory taken on the fullest accelerator, or None on a processor."""
+        """Peak memory used on the fullest accelerator, or None on a CPU."""
         return self._layout.peak_memory_mb()
 
 
 def pad_alike(batches: Sequence[Batch], groups: int = 1) -> list[Batch]:
-    """Micro-batches with filler rows and padding up to the largest of them: one scan wants one shape.
+    """Pad micro-batches with filler rows and padding to the largest one: one scan needs one shape.
 
-    Their rows become a multiple of `groups`.
+    The number of rows becomes a multiple of `groups`.
     """
     return [
         {name: _pad_to(array, _largest_shape(batches, name, groups), name) for name, array in batch.items()}
@@ -231,7 +231,7 @@ def pad_alike(batches: Sequence[Batch], groups: int = 1) -> list[Batch]:
 
 
 def stack(batches: Sequence[Batch], groups: int = 1) -> Batch:
-    """On one another, (number, …); language models may have other numbers of targets."""
+    """Stack the batches, (number, …); in language models they may differ in number of targets."""
     return {
         name: np.stack([_pad_to(each[name], _largest_shape(batches, name, groups), name) for each in batches])
         for name in batches[0]
@@ -239,7 +239,7 @@ def stack(batches: Sequence[Batch], groups: int = 1) -> Batch:
 
 
 def _keep_compilations() -> None:
-    """What was compiled is found again by the next process; a first step then takes a fraction of the time."""
+    """Enable the compilation cache, so that a later process's first step takes a fraction of the time."""
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return  # whoever set JAX's own variables keeps them
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))

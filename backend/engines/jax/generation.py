@@ -1,4 +1,4 @@
-"""Generates text with a JAX model: compiled passes with a cache, between choices made in numpy."""
+"""Generates text with a JAX model: compiled passes with a key-value cache, and token choices in numpy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ Kept = tuple[tuple[jax.Array, jax.Array], ...]
 
 
 class Generator:
-    """One model that writes. Its passes are compiled once for each number of rows, length and room."""
+    """Generates text with one model. Its passes are compiled once per number of rows, length and cache size."""
 
     def __init__(
         self, model: Model, config: Any, defaults: Any, numbers: Any, programs: CompiledPrograms, jit: Callable[..., Any]
@@ -43,7 +43,7 @@ class Generator:
         return decoding.write(passes.prefill(rules.room), passes.advance, passes.prompt, rules)
 
     def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """The new ids of one prompt, each when it is made. Raises InputError where the prompt fills all positions."""
+        """The new ids of one prompt, each as it is generated. Raises InputError if the prompt fills all positions."""
         if not self.answers:
             check_prompt(len(input_ids), self._config)
         row = np.array([input_ids], dtype=np.int64)
@@ -62,20 +62,20 @@ class Generator:
         return passes, decoding.DecodingRules(settings, ends, room, demands, padding)
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
-        """What the decoder sees of sources, (rows, length, width)."""
+        """The encoded sources that the decoder sees, (rows, length, width)."""
         return self._programs.call(self._source, ("source", ids.shape), parameters, ids, mask)
 
     def read_prompt(
         self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, source: Any, room: int
     ) -> tuple[jax.Array, Kept]:
-        """Scores after the prompt, (rows, vocabulary), and what is remembered of it."""
+        """Scores after the prompt, (rows, vocabulary), and the cache."""
         key = ("prompt", ids.shape, room, _program_key(source))
         return self._programs.call(self._first, key, parameters, ids, shown, source, room=room)
 
     def read_token(
         self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, at: np.int32, source: Any, kept: Kept
     ) -> tuple[jax.Array, Kept]:
-        """Scores after one more token, and what is remembered now."""
+        """Scores after one more token, and the new cache."""
         key = ("token", shown.shape, _program_key(source), _program_key(kept))
         return self._programs.call(self._next, key, parameters, ids, shown, at, source, kept)
 
@@ -115,7 +115,7 @@ class Generator:
 
 
 class _GenerationState:
-    """One batch: its prompt, what is remembered of it, and where the next token stands."""
+    """The state of one batch: its prompt, its cache, and the position of the next token."""
 
     def __init__(self, writer: Generator, parameters: Parameters, batch: Batch, beams: int) -> None:
         self._writer, self._parameters, self._beams = writer, parameters, beams
@@ -131,7 +131,7 @@ class _GenerationState:
             self.prompt, self._shown = ids.astype(np.int64), mask
 
     def prefill(self, room: int) -> np.ndarray:
-        """Reads the prompt, moved to the right so that few lengths are compiled; gives the scores after it."""
+        """Read the prompt, right-aligned so that few lengths are compiled; returns the scores after it."""
         length = self.prompt.shape[1] if self._writer.answers else _round_up(self.prompt.shape[1])
         before = ((0, 0), (length - self.prompt.shape[1], 0))
         ids, shown = np.pad(self.prompt, before).astype(np.int32), np.pad(self._shown, before)
@@ -143,7 +143,7 @@ class _GenerationState:
         return np.asarray(scores)
 
     def advance(self, tokens: np.ndarray, origins: np.ndarray) -> np.ndarray:
-        """Reads one token of every row after the text of the row that it goes on from."""
+        """Read one token per row, after the text of its parent row."""
         if self._beams > 1:
             self._reorder(origins)
         self._shown[:, self._at] = 1
@@ -166,7 +166,7 @@ class _GenerationState:
 
 
 def _program_key(tree: Any) -> tuple[Any, ...]:
-    """Shapes, and where the arrays lie: a program is made for both."""
+    """Shapes and shardings: a program is compiled for both."""
     return tuple((array.shape, array.sharding) for array in jax.tree.leaves(tree))
 
 

@@ -1,4 +1,4 @@
-"""Heads that differ between families only by name: layers on the body, and next-token logits."""
+"""Heads that differ between families only by name: layers on top of the body, and next-token logits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class HeadModules:
     """Key of the configuration: how wide is what the body gives."""
 
     def logits_of_last_token(self, layer: str) -> Build:
-        """Logits of a whole text, (batch, outputs), read at its last token by a layer without bias."""
+        """Logits of a whole text, (batch, outputs), from its last token by a layer without bias."""
         return lambda config, outputs: _Linear(
             self, config, layer, Linear(config[self.width], outputs, bias=False), last_token
         )
@@ -36,11 +36,11 @@ class HeadModules:
         )
 
     def logits_of_last_end(self) -> Build:
-        """Logits of a whole text, (batch, outputs), read at its last end token; of one without any, at its first token."""
+        """Logits of a whole text, (batch, outputs), from its last end token, or its first token if there is none."""
         return lambda config, outputs: _LastTokenClassifier(self, config, outputs)
 
     def next_token(self, embedding: Callable[[Any], Embedding]) -> Build:
-        """`hidden` of every token, and `vocabulary` of those that are asked; `embedding` of the body may be the last layer."""
+        """The next-token head: `hidden` for every token, `vocabulary` for selected ones, maybe by the `embedding`."""
         return lambda config, outputs: _NextTokenHead(self, config, embedding)
 
 

@@ -17,12 +17,12 @@ _TARGETS_TOGETHER = 128
 
 
 class JaxHead(Protocol):
-    """One head of `backend.contract.heads`. A filler row has no label, so it takes part in nothing."""
+    """One head of `backend.contract.heads`. Filler rows have no label, so they do not count."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float) -> None: ...
 
     def arrays(self, batch: Batch) -> Batch:
-        """What the device gets, int32 and float32, with the shapes of the batch."""
+        """What the device receives, int32 and float32, with the shapes of the batch."""
         ...
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
@@ -30,7 +30,7 @@ class JaxHead(Protocol):
         ...
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
-        """What `read` turns into the outputs of the contract."""
+        """Raw outputs, which `read` turns into the outputs of the contract."""
         ...
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
@@ -39,7 +39,7 @@ class JaxHead(Protocol):
 
 
 class _Direct:
-    """A head whose module's answer is its output."""
+    """A head whose module's result is its output."""
 
     targets: tuple[str, ...] = ("labels",)
 
@@ -62,15 +62,15 @@ class _Direct:
 
 
 class SequenceClassification(_Direct):
-    """One of several classes for each row."""
+    """One of several classes per row."""
 
 
 class TokenClassification(_Direct):
-    """One of several classes for each token."""
+    """One of several classes per token."""
 
 
 class SequenceRegression(_Direct):
-    """One number for each row; a label that is NaN is unknown."""
+    """One number per row; a NaN label is unknown."""
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         found, wanted = model(arrays, noise).astype(jnp.float32)[:, 0], arrays["labels"]  # each (batch,)
@@ -82,12 +82,12 @@ class SequenceRegression(_Direct):
 
 
 class QuestionAnswering(_Direct):
-    """Scores of every token as start and as end of an answer."""
+    """Scores of every token as the start and as the end of an answer."""
 
     targets = ("start_positions", "end_positions")
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        # Padding is no answer; as in the torch engine it does not compete.
+        # Padding is not an answer; as in the torch engine it does not compete.
         hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)  # (batch, length)
         scores = self.outputs(model, arrays, noise)
         starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)  # (batch,)
@@ -99,7 +99,7 @@ class QuestionAnswering(_Direct):
 
 
 class MultipleChoice(_Direct):
-    """One of a row's choices: each is read as a row of its own."""
+    """One of a row's choices: each is read as a separate row."""
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return cross_entropy(self._scores(model, arrays, noise), arrays["labels"], self._smoothing).sum()
@@ -117,13 +117,13 @@ class MultipleChoice(_Direct):
 
 
 class _Language:
-    """Vocabulary logits are computed at targets alone, whose number is rounded up."""
+    """Vocabulary logits are computed only at targets, whose number is rounded up."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float) -> None:
         self._smoothing = label_smoothing
 
     def labels(self, batch: Batch) -> np.ndarray:
-        """(batch, length): what is to be predicted at each place, -100 for nothing."""
+        """(batch, length): the label to predict at each position, -100 for none."""
         return batch["labels"]
 
     def arrays(self, batch: Batch) -> Batch:
@@ -161,14 +161,14 @@ class _Language:
 
 
 class MaskedLanguage(_Language):
-    """What stands behind a mask."""
+    """The token behind a mask."""
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
         return {name: self._scatter_to_tokens(values, batch) for name, values in outputs.items()}
 
 
 class CausalLanguage(_Language):
-    """The next token of each token."""
+    """The next token at each position."""
 
     def labels(self, batch: Batch) -> np.ndarray:
         known = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
@@ -182,7 +182,7 @@ class CausalLanguage(_Language):
 
 
 class SequenceToSequence(_Language):
-    """The tokens of an answer; the model's own way of showing them to its decoder."""
+    """The tokens of an answer; the model itself prepares the decoder's input."""
 
     def arrays(self, batch: Batch) -> Batch:
         return {**super().arrays(batch), "labels": _to_32_bits(batch["labels"])}
@@ -207,7 +207,7 @@ HEADS: dict[Head, type[JaxHead]] = {
 def cross_entropy(
     logits: jax.Array, labels: jax.Array, smoothing: float, weights: jax.Array | None = None
 ) -> jax.Array:
-    """Of every label, 0 for -100 (or a label beyond the classes), as torch smooths and weights. (…, classes), (…) → (…)"""
+    """Per label, 0 for -100 (or beyond the classes), with torch's smoothing and weights. (…, classes), (…) → (…)"""
     known = (labels >= 0) & (labels < logits.shape[-1])
     chosen = jnp.where(known, labels, 0)
     log_probabilities = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)  # (…, classes)

@@ -1,4 +1,4 @@
-"""The layers that the families are built of. Parameters bear Hugging Face's names and shapes, so files need no mapping."""
+"""The layers of all families. Parameters have Hugging Face's names and shapes, so files need no mapping."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _NUMBERS: ContextVar[Any] = ContextVar("numbers", default=jnp.float32)
 
 @contextmanager
 def use_dtype(numbers: Any) -> Iterator[None]:
-    """Layers that are traced inside multiply in this number format; sums over layers and norms stay float32."""
+    """Layers traced inside multiply in this number format; sums over layers and norms stay float32."""
     token = _NUMBERS.set(numbers)
     try:
         yield
@@ -50,7 +50,7 @@ _RECOMPUTES: ContextVar[bool] = ContextVar("recomputes", default=False)
 
 @contextmanager
 def recompute_layers(wanted: bool) -> Iterator[None]:
-    """Layers that are traced inside are computed once more for the gradients, and nothing in them is kept."""
+    """Layers traced inside are recomputed for the gradients (gradient checkpointing), so no activations are stored."""
     token = _RECOMPUTES.set(wanted)
     try:
         yield
@@ -59,15 +59,15 @@ def recompute_layers(wanted: bool) -> Iterator[None]:
 
 
 def apply_layer(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.Array:
-    """`layer(x, *given)`, recomputed for the gradients where that is wanted."""
+    """`layer(x, *given)`, recomputed for the gradients if that is enabled."""
     return jax.checkpoint(lambda value: layer(value, *given))(x) if _RECOMPUTES.get() else layer(x, *given)
 
 
 class KeyValueCache:
-    """Keys and values of what was read before, and of a source, for every attention in the order of asking.
+    """Keys and values of earlier tokens, and of a source, for every attention in call order.
 
-    There is `room` for tokens; those that come now stand at `at`. `shown` (batch, room) says which are no padding. After
-    the pass `kept` is what the next one remembers.
+    There is `room` for tokens; the new ones are at `at`. `shown` (batch, room) says which are not padding. After
+    the pass, `kept` is the cache for the next one.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class KeyValueCache:
         self.kept: list[tuple[jax.Array, jax.Array]] = []
 
     def extend(self, key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """All that is remembered with what came now, (batch, heads, room, head_size) each."""
+        """The cache with the new keys and values, (batch, heads, room, head_size) each."""
         number, after = len(self.kept), ((0, 0), (0, 0), (0, self.room - key.shape[2]), (0, 0))
         if not self._layers:
             found = jnp.pad(key, after), jnp.pad(value, after)  # each (batch, heads, room, head_size)
@@ -92,7 +92,7 @@ class KeyValueCache:
         return self.kept[-1]
 
     def of_source(self, make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
-        """Those of what is answered, which are made once."""
+        """The keys and values of the source, computed once."""
         self.kept.append(self._layers[len(self.kept)] if self._layers else make())
         return self.kept[-1]
 
@@ -102,7 +102,7 @@ _MEMORY: ContextVar[KeyValueCache | None] = ContextVar("memory", default=None)
 
 @contextmanager
 def use_cache(memory: KeyValueCache) -> Iterator[None]:
-    """Decoders that are traced inside see what was read before."""
+    """Decoders traced inside see the tokens read earlier."""
     token = _MEMORY.set(memory)
     try:
         yield
@@ -111,25 +111,25 @@ def use_cache(memory: KeyValueCache) -> Iterator[None]:
 
 
 def extend_cache(key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What a decoder's attention looks at: these, and where one writes all that came before them."""
+    """The keys and values for a decoder's attention: these and, during generation, all earlier ones."""
     memory = _MEMORY.get()
     return (key, value) if memory is None else memory.extend(key, value)
 
 
 def cache_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
-    """What an answer's attention sees of its source; where one writes it is made with the first token alone."""
+    """The source's keys and values for an answer's attention; in generation computed only with the first token."""
     memory = _MEMORY.get()
     return make() if memory is None else memory.of_source(make)
 
 
 class DropoutKeys:
-    """Where dropout's randomness comes from: a key for every place that asks, in the order of asking."""
+    """The source of dropout's randomness: one key per use, in call order."""
 
     def __init__(self, key: jax.Array) -> None:
         self._key, self._asked = key, 0
 
     def next(self) -> jax.Array:
-        """A key that no other place gets."""
+        """A key that is used nowhere else."""
         self._asked += 1
         return jax.random.fold_in(self._key, self._asked)
 
@@ -142,9 +142,9 @@ def dropout(x: jax.Array, rate: float, noise: DropoutKeys | None) -> jax.Array:
 
 
 def _dropout_mask(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
-    """Which values stay, all but `rate` of them, to a 65,536th.
+    """A mask of the values to keep, all but `rate` of them, to a 65,536th.
 
-    One drawn word decides over two neighbours: `jax.random.bernoulli` takes eight times as long on a processor, which was a
+    One random word covers two neighbours: `jax.random.bernoulli` takes eight times as long on a CPU, which was a
     third of a step of question answering.
     """
     words = jax.random.bits(key, (*shape[:-1], (shape[-1] + 1) // 2), jnp.uint32)  # (…, (width + 1) // 2)
@@ -154,7 +154,7 @@ def _dropout_mask(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Ar
 
 
 class Linear(nnx.Module):
-    """`weight` (outputs, inputs) and `bias` (outputs,), as torch has them."""
+    """`weight` (outputs, inputs) and `bias` (outputs,), as in torch."""
 
     def __init__(self, inputs: int, outputs: int, *, bias: bool = True) -> None:
         self.weight = nnx.Param(jnp.zeros((outputs, inputs)))
@@ -179,7 +179,7 @@ class Conv1D(nnx.Module):
 
 
 class Embedding(nnx.Module):
-    """`weight` (rows, width). The row of `padding` learns nothing of being read, as torch has it where it matters."""
+    """`weight` (rows, width). The `padding` row gets no gradient from lookups, as in torch."""
 
     def __init__(self, rows: int, width: int, padding: int | None = None) -> None:
         self.weight = nnx.Param(jnp.zeros((rows, width)))
@@ -192,13 +192,13 @@ class Embedding(nnx.Module):
         return jnp.where((ids == self._padding)[..., None], jax.lax.stop_gradient(found), found)
 
     def scores(self, x: jax.Array) -> jax.Array:
-        """As an output layer: x · weightᵀ, (…, rows)."""
+        """The product with the table as an output layer: x · weightᵀ, (…, rows)."""
         numbers = _NUMBERS.get()
         return x.astype(numbers) @ self.weight[...].astype(numbers).T  # (…, rows)
 
 
 class LayerNorm(nnx.Module):
-    """Normalisation to mean 0 and variance 1, float32 whatever comes in."""
+    """Normalisation to mean 0 and variance 1, in float32 whatever the input."""
 
     def __init__(self, width: int, epsilon: float) -> None:
         self.weight = nnx.Param(jnp.ones((width,)))
@@ -213,7 +213,7 @@ class LayerNorm(nnx.Module):
 
 
 class RMSNorm(nnx.Module):
-    """Division by the root mean square, float32 whatever comes in."""
+    """Division by the root mean square, in float32 whatever the input."""
 
     def __init__(self, width: int, epsilon: float) -> None:
         self.weight = nnx.Param(jnp.ones((width,)))
@@ -248,10 +248,10 @@ def attend(
     rate: float = 0.0,
     noise: DropoutKeys | None = None,
 ) -> jax.Array:
-    """Attention of (batch, heads, length, head_size); `bias` is added to the scores, `NEVER` where nothing may be seen.
+    """Attention of (batch, heads, length, head_size); `bias` is added to the scores, `NEVER` at masked positions.
 
-    Fewer heads of keys and values than of queries are shared by groups of queries. Scores and their softmax are float32.
-    `keys` is the number of places that are looked at.
+    With fewer key and value heads than query heads, groups of queries share them. Scores and their softmax are float32.
+    `keys` is the number of positions attended to.
     """
     batch, heads, length, head_size = query.shape
     kv_heads = key.shape[1]
@@ -275,10 +275,10 @@ def padding_bias(attention_mask: jax.Array) -> jax.Array:
 
 
 def causal_bias(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array:
-    """What a decoder's tokens may see, as (batch, 1, length, keys) to add to scores.
+    """The mask of a decoder's tokens, as (batch, 1, length, keys) to add to scores.
 
-    Themselves and what stands before them (within `window` tokens, where there is one), no padding, and of packed rows
-    nothing of another `segment`.
+    Each token sees itself and earlier tokens (within `window` tokens, if given), but no padding and, in packed rows,
+    no other `segment`.
     """
     here, there, shown = attention_positions(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
     seen = there[None, :] <= here[:, None]  # (length, keys)
@@ -291,14 +291,14 @@ def causal_bias(arrays: dict[str, jax.Array], window: int | None = None) -> jax.
 
 
 def causal_answer_bias(given: jax.Array) -> jax.Array:
-    """The same for an answer, whose padding stands behind what counts: (1, 1, length, keys)."""
+    """The same for an answer, which is padded on the right: (1, 1, length, keys)."""
     here, there, _ = attention_positions(given)  # (length,), (keys,), (batch, keys)
     seen = there[None, :] <= here[:, None]  # (length, keys)
     return jnp.where(seen, 0.0, NEVER)[None, None]  # (1, 1, length, keys)
 
 
 def attention_positions(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Where the tokens stand that look, and those that are looked at; and which of these are no padding."""
+    """The positions of the queries, those of the keys, and which keys are not padding."""
     memory, count = _MEMORY.get(), attention_mask.shape[1]
     if memory is None:
         return jnp.arange(count), jnp.arange(count), attention_mask
@@ -306,7 +306,7 @@ def attention_positions(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array
 
 
 def positions_of(arrays: dict[str, jax.Array]) -> jax.Array:
-    """(batch, length): a packed row's own count, else that of the tokens that are no padding, from 0."""
+    """(batch, length): a packed row's own positions, else counted over non-padding tokens, from 0."""
     if "position" in arrays:
         return arrays["position"]
     return jnp.maximum(jnp.cumsum(arrays["attention_mask"], axis=1) - 1, 0)
@@ -326,7 +326,7 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
-    """Raises Unknown for one that is not here: nothing similar is taken instead."""
+    """Raises UnsupportedModelError for an unknown activation: no similar one is substituted."""
     if name not in ACTIVATIONS:
         raise UnsupportedModelError("does not support the activation {name} of this model", name=repr(name))
     return ACTIVATIONS[name]

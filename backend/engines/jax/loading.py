@@ -33,7 +33,7 @@ Values = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class LoadedParameters:
-    """A model with its parameters, float32, and the configuration that will be written beside them."""
+    """A model with its float32 parameters, and the configuration to save beside them."""
 
     model: Model
     parameters: Values
@@ -44,7 +44,7 @@ class LoadedParameters:
 
 
 def open_model(loading: LoadRequest) -> LoadedParameters:
-    """Raises InputError where the engine does not know the architecture, or a setting does not go with the model."""
+    """Raises InputError if the engine does not support the architecture, or a setting does not fit the model."""
     stored, config = open_configuration(loading)
     family = find_family(config.to_dict(), loading.head.head)
     rows = int(getattr(config, "vocab_size", loading.vocabulary))
@@ -75,7 +75,7 @@ def _generation(loading: LoadRequest, config: Any) -> Any:
 
 
 def _has_output_layer(loading: LoadRequest) -> bool:
-    """Whether the file holds one: the configuration of T5 1.1 and mT5 says tied all the same."""
+    """Whether the file holds an output layer: the configurations of T5 1.1 and mT5 wrongly say that it is tied."""
     return _OUTPUT in read_weights(loading.folder).shapes
 
 
@@ -169,14 +169,14 @@ def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: st
 
 
 def _pad_rows(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """With zeros for what a larger vocabulary adds."""
+    """Pad with zero rows for a larger vocabulary."""
     if values.ndim != len(shape) or any(has > wanted for has, wanted in zip(values.shape, shape, strict=True)):
         return values
     return np.pad(values, [(0, wanted - has) for has, wanted in zip(values.shape, shape, strict=True)])
 
 
 def _to_model_name(name: str, model: Model) -> str | None:
-    """The model's name for a file's: a bare body's lack the prefix, another head's have another, old files call norms otherwise."""
+    """A file's name → the model's: bare bodies lack the prefix, other heads have another, old files rename norms."""
     stem, _, last = name.rpartition(".")
     names = [name, f"{stem}.{_OLD_NAMES.get(last, last)}"]
     bare = [*names, *(one.removeprefix(f"{body}.") for body in sorted(model.bodies) for one in names)]
@@ -186,7 +186,7 @@ def _to_model_name(name: str, model: Model) -> str | None:
 
 
 def _fit_head(parameters: Values, model: Model, stored: Any, loading: LoadRequest) -> None:
-    """Puts a stored head's rows in the order of the labels; leaves its last layer out where it has others."""
+    """Reorder a stored head's rows to match the labels; drop its last layer if it has different ones."""
     order = order_of_outputs(stored, model.architecture, loading.head.labels)
     for name in model.output_names & parameters.keys():
         if order is None:

@@ -16,7 +16,7 @@ _NOISE: ContextVar[DropoutKeys | None] = ContextVar("noise", default=None)
 
 @contextmanager
 def dropping(noise: DropoutKeys | None) -> Iterator[None]:
-    """Adapted layers that are traced inside drop values of what they read; without noise (no training) none do."""
+    """Adapted layers traced inside apply dropout to their input; without noise (no training) they do not."""
     token = _NOISE.set(noise)
     try:
         yield
@@ -25,14 +25,14 @@ def dropping(noise: DropoutKeys | None) -> Iterator[None]:
 
 
 def scaling(alpha: float, rank: int, *, rslora: bool) -> float:
-    """What the product of the small matrices is multiplied by."""
+    """The factor for the product of the low-rank matrices."""
     return alpha / (rank**0.5 if rslora else rank)
 
 
 class AdaptedLinear(nnx.Module):
-    """A linear layer with two small matrices beside its own: x · W + scale · (dropout(x) · A) · B.
+    """A linear layer with two low-rank matrices: x · W + scale · (dropout(x) · A) · B.
 
-    `weight` and `bias` are the layer's. `lora_A.weight` (rank, inputs), `lora_B.weight` (outputs, rank) and of DoRA
+    `weight` and `bias` are the layer's. `lora_A.weight` (rank, inputs), `lora_B.weight` (outputs, rank) and, for DoRA,
     `lora_magnitude_vector` (outputs,) have these shapes whatever the layer's are.
     """
 
@@ -70,10 +70,10 @@ class AdaptedLinear(nnx.Module):
 
 
 class AdaptedEmbedding(nnx.Module):
-    """A table with two small matrices beside it: a token's row is its own + scale · Aᵀ's row · Bᵀ.
+    """An embedding table with two low-rank matrices: a token's row is its own + scale · Aᵀ's row · Bᵀ.
 
-    `weight` is the table's. `lora_embedding_A` (rank, rows), `lora_embedding_B` (width, rank) and of DoRA
-    `lora_magnitude_vector` (width,). Nothing is dropped, as PEFT has it.
+    `weight` is the table's. `lora_embedding_A` (rank, rows), `lora_embedding_B` (width, rank) and, for DoRA,
+    `lora_magnitude_vector` (width,). There is no dropout, as in PEFT.
     """
 
     def __init__(self, layer: Embedding, settings: Settings) -> None:

@@ -18,7 +18,7 @@ _PLATFORMS = {"cuda": "gpu"}
 
 
 class Layout:
-    """A grid of devices. XLA derives from where values lie which messages a step needs; the numbers stay the same."""
+    """A grid of devices. XLA derives a step's communication from how values are placed; the results stay the same."""
 
     def __init__(self, devices: Sequence[Any], grid: Grid, rules: Rules) -> None:
         # jax.make_mesh would type every axis as explicit, and each line of the models had to say how it divides.
@@ -31,36 +31,36 @@ class Layout:
 
     @property
     def groups(self) -> int:
-        """Devices, or groups of them, that share the rows of a batch: their number must be a multiple of it."""
+        """The number of devices, or device groups, that share a batch: its rows must be a multiple of this."""
         return self._grid.groups
 
     def place(self, values: Any) -> Any:
-        """A tree of arrays on the devices; what lies under a parameter's name lies as the parameter does."""
+        """Place a tree of arrays on the devices; values under a parameter's name are placed like the parameter."""
         if self._is_alone:
             return jax.device_put(values, self._shardings(values))
         return jax.tree.map(_place_from_host, values, self._shardings(values))
 
     def init_sharded(self, begin: Callable[[Any], Any], trained: Mapping[str, jax.Array]) -> Any:
-        """What `begin` makes of the parameters, such as an optimizer's state, placed like them."""
+        """The result of `begin` on the parameters, such as an optimizer's state, placed like them."""
         if self._is_alone:
             return self.place(begin(trained))
         where = self._shardings(jax.eval_shape(begin, trained))
         return jax.jit(begin, out_shardings=where)(trained)
 
     def fetch(self, values: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
-        """Whole arrays; one after another, so that no device holds more than one of them beside its share."""
+        """Whole arrays; fetched one after another, so that no device holds more than one of them besides its share."""
         return {name: np.asarray(value if self._is_alone else self._gather(value)) for name, value in values.items()}
 
     def _gather(self, value: jax.Array) -> jax.Array:
         return value if value.is_fully_replicated else jax.jit(_itself, out_shardings=self._whole)(value)
 
     def step(self, compute: Callable[..., Any], trained: Mapping[str, jax.Array], state: Any) -> Callable[..., Any]:
-        """`compute(trained, state, …) → trained, state, loss, norm`, jitted: both are given away and stay where they lie."""
+        """`compute(trained, state, …) → trained, state, loss, norm`, jitted; donates both and keeps their placement."""
         where = (self._shardings(trained), self._shardings(state), self._whole, self._whole)
         return jax.jit(compute, donate_argnums=(0, 1), out_shardings=where)
 
     def shard_batch(self, arrays: Batch, dimension: int) -> Mapping[str, Any]:
-        """A batch whose rows, counted along `dimension`, are shared by the groups."""
+        """A batch whose rows, along `dimension`, are divided among the groups."""
         if self.groups == 1:
             return arrays  # jit puts it on every device
         rows = NamedSharding(self._mesh, PartitionSpec(*[None] * dimension, ROWS))
@@ -71,7 +71,7 @@ class Layout:
         }
 
     def peak_memory_mb(self) -> float | None:
-        """Of the fullest device; a processor does not say."""
+        """Peak memory of the fullest device; None on a CPU."""
         here = [device for device in self._devices if device.process_index == jax.process_index()]
         statistics = [device.memory_stats() for device in here]
         known = [one["peak_bytes_in_use"] / 1e6 for one in statistics if one]
@@ -87,7 +87,7 @@ class Layout:
 
 
 def layout_of(loading: LoadRequest, model_type: str, rules: Rules) -> Layout:
-    """On the chosen devices, as the spec wishes. Raises InputError where they cannot be divided so."""
+    """The layout of the chosen devices. Raises InputError if they cannot be divided as the spec asks."""
     settings = loading.hardware if isinstance(loading.hardware, Settings) else Settings()
     devices = _devices(loading.devices)
     grid = sharding.grid(len(devices), settings.tensor_parallel, settings.parallelism)
@@ -96,7 +96,7 @@ def layout_of(loading: LoadRequest, model_type: str, rules: Rules) -> Layout:
 
 
 def _devices(names: Sequence[str]) -> list[Any]:
-    """Those of every host that bear these names there, host after host, so that groups lie within one where they can."""
+    """The devices with these names on every host, host after host, so that groups stay within a host if possible."""
     found = []
     for host in range(jax.process_count()):
         for name in names:
@@ -107,7 +107,7 @@ def _devices(names: Sequence[str]) -> list[Any]:
 
 
 def _place_from_host(value: Any, where: NamedSharding) -> jax.Array:
-    """An array of which each host has the whole and places the part that its own devices hold."""
+    """An array that each host has in full and places only in part, on its own devices."""
     whole = np.asarray(value)
     return jax.make_array_from_callback(whole.shape, where, lambda part: whole[part])
 

@@ -22,7 +22,7 @@ Change = Callable[[nnx.Module], None]
 
 
 class Model:
-    """One head of one family. `shapes` says what its parameters are; `at` gives it with values in place."""
+    """One head of one family. `shapes` describes its parameters; `at` binds it to values."""
 
     def __init__(self, config: Config, head: Head, outputs: int, change: Change | None = None) -> None:
         family = find_family(config, head)
@@ -59,16 +59,16 @@ class Model:
 
     @cached_property
     def output_names(self) -> frozenset[str]:
-        """The parameters that have a row for each output of the head."""
+        """The parameters with a row for each output of the head."""
         return self._growing(self._config, self._outputs + 1)
 
     @cached_property
     def token_names(self) -> frozenset[str]:
-        """The parameters that have a row for each token."""
+        """The parameters with a row for each token."""
         return self._growing({**self._config, "vocab_size": self._config["vocab_size"] + 1}, self._outputs) - self.fixed
 
     def _growing(self, config: Config, outputs: int) -> frozenset[str]:
-        """Those that are larger where there is one more of something."""
+        """The parameters that grow with this configuration and number of outputs."""
         larger = nnx.state(nnx.eval_shape(lambda: self._build(config, outputs)))
         return frozenset(
             name
@@ -77,11 +77,11 @@ class Model:
         )
 
     def write(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
-        """The weights as a file of Hugging Face's layout, under their own names."""
+        """Write the weights as a file in Hugging Face layout, under their own names."""
         save_file(dict(parameters), folder / WEIGHTS, {"format": "pt"})
 
     def bind(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
-        """The module with these values, inside or outside of a trace."""
+        """The module bound to these values, inside or outside of a trace."""
         state = nnx.from_flat_state([(path, nnx.Param(parameters[name])) for name, path in self._paths.items()])
         return nnx.merge(self._graph, state)
 
@@ -96,7 +96,7 @@ def _with_change(build: Build, change: Change) -> Build:
 
 
 def find_family(config: Config, head: Head | None = None) -> Family:
-    """Raises Unknown for an architecture, or a head of it, that no family is of."""
+    """Raises UnsupportedModelError for an architecture, or a head of it, that no family supports."""
     name = str(config["model_type"]).replace("-", "_")
     if name not in registry.names("family"):
         raise UnsupportedModelError("does not support the architecture {config}", config=repr(config["model_type"]))
@@ -109,7 +109,7 @@ def find_family(config: Config, head: Head | None = None) -> Family:
 
 
 def _modules(module: nnx.Module, *kinds: type) -> set[str]:
-    """The names of the modules of some kinds."""
+    """The names of the modules of some types."""
     return {".".join(map(str, path)) for path, each in nnx.iter_graph(module) if isinstance(each, kinds)}
 
 

@@ -1,4 +1,4 @@
-"""One optimizer step with torch's numbers: what decays, at which rate, clipped by the global norm."""
+"""One optimizer step with torch's numbers: weight decay, learning rates, clipping by the global norm."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ _CLIPPING_EPSILON = 1e-6  # torch adds it to the norm
 
 
 class UpdateRule(Protocol):
-    """How parameters move by their gradients. `rates` are this step's learning rates, one for each parameter."""
+    """How gradients update parameters. `rates` are this step's learning rates, one per parameter."""
 
     def init(self, parameters: Parameters) -> State: ...
 
@@ -29,9 +29,9 @@ class UpdateRule(Protocol):
 
 
 class Optimizer:
-    """The spec's optimizer. Learning rates come from the loop, a step each; nothing here inherits a default.
+    """The spec's optimizer. The loop sets the learning rate of each step; no defaults are inherited.
 
-    `undecayed` are the names without weight decay, `rates` what each name's learning rate is multiplied by.
+    `undecayed` are the names without weight decay, `rates` the learning rate multiplier of each name.
     """
 
     def __init__(self, training: TrainingSection, undecayed: frozenset[str], rates: Mapping[str, float]) -> None:
@@ -42,7 +42,7 @@ class Optimizer:
         self._rule = _rule(training, options, decays)
 
     def init(self, parameters: Parameters) -> State:
-        """The state of parameters that have seen no gradient."""
+        """The initial state of the parameters."""
         return self._rule.init(parameters)
 
     def step(
@@ -78,7 +78,7 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
 
 
 class _OptaxRule:
-    """A direction that Optax knows; weight decay is part of the gradient (`coupled`) or stands beside it."""
+    """An Optax update; weight decay is part of the gradient (`coupled`) or separate from it."""
 
     def __init__(self, direction: optax.GradientTransformation, decays: Mapping[str, float], *, coupled: bool) -> None:
         self._direction, self._decays, self._coupled = direction, decays, coupled
@@ -103,13 +103,13 @@ class _OptaxRule:
 
 
 class Adafactor:
-    """As transformers computes it (Shazeer and Stern 2018): second moments are kept as rows and columns."""
+    """Adafactor as transformers computes it (Shazeer and Stern 2018): second moments are stored as rows and columns."""
 
     def __init__(self, options: Any, decays: Mapping[str, float]) -> None:
         self._options, self._decays = options, decays
 
     def init(self, parameters: Parameters) -> AdafactorState:
-        """Steps taken and moments of every parameter."""
+        """The step count and the moments of every parameter."""
         return {name: self._first(value) for name, value in parameters.items()}
 
     def _first(self, value: jax.Array) -> dict[str, jax.Array]:

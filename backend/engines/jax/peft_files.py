@@ -27,7 +27,7 @@ _BEYOND = ("lora_bias", "target_parameters", "trainable_token_indices")
 
 @dataclass(frozen=True)
 class AdapterDelta:
-    """What an adapter has learnt for one matrix: `first` (rank, inputs), `second` (outputs, rank), DoRA's sizes (outputs,)."""
+    """What an adapter learned: `first` (rank, inputs), `second` (outputs, rank), DoRA's magnitudes (outputs,)."""
 
     first: np.ndarray
     second: np.ndarray
@@ -35,7 +35,7 @@ class AdapterDelta:
     magnitude: np.ndarray | None = None
 
     def merge(self, weight: np.ndarray, *, inputs_first: bool) -> np.ndarray:
-        """The weight with the change in it, of the same shape; raises ValueError where they do not fit."""
+        """The weight with the update added, of the same shape; raises ValueError if they do not fit."""
         own, change = weight.T if inputs_first else weight, self.second @ self.first
         if change.shape != own.shape:
             raise ValueError(
@@ -51,7 +51,7 @@ def write(
     folder: Path, tensors: Mapping[str, np.ndarray], loading: LoadRequest, targets: list[str], modules_to_save: list[str],
     *, inputs_first: bool,
 ) -> None:  # fmt: skip
-    """Both files; `tensors` bear PEFT's names."""
+    """Write both files; `tensors` have PEFT's names."""
     assert isinstance(loading.adapter, Settings)
     settings, name = loading.adapter, loading.model.name_or_path
     configuration = {
@@ -77,7 +77,7 @@ def write(
 
 
 class StoredAdapter:
-    """An adapter that lies alone in a folder, whoever wrote it. Raises InputError where it cannot be read or is none we know."""
+    """An adapter alone in a folder, from any source. Raises InputError if it cannot be read or its type is unknown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._configuration = folder, read_adapter_config(folder)
@@ -95,10 +95,10 @@ class StoredAdapter:
         self._refuse_unknown()
 
     def merge(self, values: Values, own_name: Callable[[str], str | None], linear: Mapping[str, bool]) -> list[str]:
-        """Put it into a model's values, and beside them what it holds in full; gives the tensors that have no place.
+        """Merge it into a model's values, including the full tensors that it holds; returns the tensors left over.
 
-        `language_name` says how the model calls a parameter of a file, `linear` which layers are (inputs, outputs). Raises
-        RunFailed where nothing fits.
+        `language_name` maps a file's parameter name to the model's, `linear` names (inputs, outputs) layers. Raises
+        RunFailed if nothing fits.
         """
         unused, merged = [], 0
         for name, value in self._tensors.items():
@@ -159,7 +159,7 @@ class StoredAdapter:
 
 
 def _read(path: Path) -> Values:
-    """Float32, without PEFT's prefix; numpy alone would not know bfloat16."""
+    """Float32 tensors, without PEFT's prefix; numpy alone does not support bfloat16."""
     with safe_open(path, framework="flax") as file:
         return {
             name.removeprefix(PREFIX): np.asarray(file.get_tensor(name)).astype(np.float32)
@@ -168,7 +168,7 @@ def _read(path: Path) -> Values:
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """The layer's name and which of its small tensors this is; nothing for a tensor that stands in full."""
+    """The layer's name and which low-rank tensor this is; empty for a full tensor."""
     for kind in (FIRST, SECOND, MAGNITUDE, WORDS_FIRST, WORDS_SECOND):
         if name.endswith(kind):
             return name.removesuffix(kind), kind

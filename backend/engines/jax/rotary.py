@@ -15,7 +15,7 @@ Frequencies = tuple[np.ndarray, float]
 
 
 class Rotary:
-    """Turns queries and keys by their positions."""
+    """Rotates queries and keys by their positions."""
 
     def __init__(self, config: dict[str, Any], width: int) -> None:
         given = config.get("rope_parameters") or {}
@@ -49,7 +49,7 @@ def _linear(given: dict[str, Any], width: int, config: dict[str, Any]) -> Freque
 
 
 def _llama3(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:
-    """Llama 3.1: long waves are stretched by the factor, short ones stay, those between change smoothly."""
+    """Llama 3.1: long wavelengths are stretched by the factor, short ones stay, those between are interpolated."""
     frequencies, scale = _default_frequencies(given, width, config)
     low, high, length = given["low_freq_factor"], given["high_freq_factor"], given["original_max_position_embeddings"]
     waves = 2 * math.pi / frequencies

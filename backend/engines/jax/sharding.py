@@ -1,4 +1,4 @@
-"""Chooses which dimension of a parameter is sharded across devices; loads no framework, since plans use it too."""
+"""Chooses which dimension of a parameter is sharded across devices; loads no framework, because plans use it too."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Grid:
-    """How devices stand: `groups` of them read rows of their own, in each `members` compute every layer together."""
+    """The device grid: each of the `groups` reads its own rows, and its `members` compute every layer together."""
 
     groups: int = 1
     members: int = 1
@@ -29,12 +29,12 @@ class Grid:
 
     @property
     def devices(self) -> int:
-        """All of them."""
+        """The total number of devices."""
         return self.groups * self.members
 
 
 def grid(devices: int, tensor_parallel: int, parallelism: str) -> Grid:
-    """The grid of that many devices. Raises InputError where groups of `tensor_parallel` do not divide them."""
+    """The grid for this many devices. Raises InputError if groups of `tensor_parallel` do not divide them."""
     if devices % tensor_parallel:
         fitting = ", ".join(str(number) for number in range(1, devices + 1) if devices % number == 0)
         raise InputError(
@@ -53,7 +53,7 @@ def grid(devices: int, tensor_parallel: int, parallelism: str) -> Grid:
 
 
 def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
-    """Raises InputError where layers should be divided and the family does not say how."""
+    """Raises InputError if layers should be divided and the family has no rules for it."""
     if tensor_parallel > 1 and not rules:
         raise InputError(
             "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use "
@@ -64,7 +64,7 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
 
 
 def axes(name: str, shape: Sequence[int], over: Grid, rules: Rules) -> tuple[str | None, ...]:
-    """For every dimension of a parameter the axis of the mesh that divides it, or None."""
+    """For every dimension of a parameter the mesh axis that divides it, or None."""
     found: list[str | None] = [None] * len(shape)
     ruled = next((dimension for end, dimension in rules.items() if f".{name}".endswith(f".{end}")), None)
     if over.members > 1 and ruled is not None and shape[ruled] % over.members == 0:
@@ -77,7 +77,7 @@ def axes(name: str, shape: Sequence[int], over: Grid, rules: Rules) -> tuple[str
 
 
 def split(shapes: Shapes, over: Grid, rules: Rules) -> Split:
-    """How much of the parameters one device holds; of unknown ones all are taken to be large."""
+    """The share of the parameters that one device holds; unknown ones are all assumed to be large."""
     parts = {ROWS: over.groups, MATRICES: over.members}
     if not shapes:
         return Split(over.groups, 1 / (over.members * (over.groups if over.shares_weights else 1)))

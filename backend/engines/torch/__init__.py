@@ -1,4 +1,4 @@
-"""PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays quick."""
+"""PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays fast."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -20,7 +20,7 @@ class Settings(Section):
 
 
 class TorchEntry:
-    """What the catalog says of this engine, and the door to it."""
+    """The catalog's facts about this engine, and access to it."""
 
     title = "PyTorch"
     description = "PyTorch with Accelerate, on CPU and on NVIDIA, AMD, Intel and Apple GPUs."
@@ -33,16 +33,16 @@ class TorchEntry:
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
-        """Whatever transformers knows."""
+        """Whatever transformers supports."""
         return ()
 
     @staticmethod
     def check(model_type: str, head: Head, settings: Settings) -> None:
-        """Nothing: what transformers has no class for is said of the model, not of the engine."""
+        """Checks nothing: if transformers has no class for a head, the model check reports it."""
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """All on the one device."""
+        """All on one device."""
         return Split()
 
     @staticmethod

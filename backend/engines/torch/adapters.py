@@ -27,7 +27,7 @@ from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter
 
 
 class Adapter:
-    """LoRA in place: the model's chosen matrices are replaced by PEFT's layers, new heads train in full."""
+    """LoRA on one model: PEFT's layers replace the chosen matrices, new heads train in full."""
 
     def __init__(self, model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> None:
         assert loading.training is not None
@@ -48,7 +48,7 @@ class Adapter:
                 parameter.requires_grad_(True)
 
     def count_trainable(self, loaded: LoadedModel) -> LoadedModel:
-        """The account of loading with the parameters that train now."""
+        """The model's description with the parameters that train now."""
         parameters = list(self._model.parameters())
         return replace(
             loaded,
@@ -57,9 +57,9 @@ class Adapter:
         )
 
     def export(self, folder: Path, decayed: Mapping[str, torch.Tensor]) -> None:
-        """A whole model in Hugging Face layout, or PEFT's two files with the model's configuration, as the spec says.
+        """Write a whole model in Hugging Face layout, or PEFT's two files with the model's configuration.
 
-        `decayed` are weights that the model does not hold as they stand: a word embedding that is trained by rows.
+        `decayed` are weights whose current values are not in the model: a word embedding that is trained by rows.
         """
         if self._settings.saved == "merged":
             self._model.save_pretrained(folder, state_dict={**self.merge(), **decayed})
@@ -81,7 +81,7 @@ class Adapter:
 
     @torch.no_grad()
     def merge(self) -> dict[str, torch.Tensor]:
-        """The weights under their usual names, with the learnt differences added; the model stays as it is."""
+        """The weights under their usual names, with the learned updates added; the model is unchanged."""
         layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
         changed = {f"{name}.weight": _merge_layer(layer) for name, layer in layers.items()}
         plain = {
@@ -110,7 +110,7 @@ class Adapter:
         )
 
     def _modules_to_save(self) -> set[str]:
-        """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
+        """The fully trained modules, in the form of PEFT's `modules_to_save`."""
         tops = set(heads(self._model, self._loading.head.head))
         return {next((top for top in tops if _is_inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
@@ -132,7 +132,7 @@ def _old_names() -> Iterator[None]:
 
 
 def heads(model: PreTrainedModel, head: Head) -> list[str]:
-    """The parts on top of the model that a task brings; none for language models, whose output layer is their own."""
+    """The modules that a task adds to the model; none for language models, which have their own output layer."""
     if head.declared.over_vocabulary:
         return []
     words = model.get_input_embeddings()
@@ -145,9 +145,9 @@ def heads(model: PreTrainedModel, head: Head) -> list[str]:
 
 
 def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
-    """Merge an adapter that lies alone in `folder` into the model; gives the parameters that it holds in full.
+    """Merge the adapter in `folder` into the model; returns the names of the parameters that it stores in full.
 
-    Raises RunFailed where it does not fit the model, and InputError where its configuration is none of an adapter.
+    Raises RunFailed if it does not fit the model, and InputError if its configuration is not an adapter's.
     """
     tensors = load_file(folder / WEIGHTS)
     trains = {name: each.requires_grad for name, each in model.named_parameters()}
@@ -175,7 +175,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
 
 
 def _fully_trained(model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> set[str]:
-    """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
+    """Heads and newly drawn parameters; the word embedding too if it has new rows."""
     tops, new = heads(model, loading.head.head), set(loaded.new_weights)
     names = dict(model.named_parameters())
     found = {name for name in names if name in new or any(_is_inside(name, top) for top in tops)}
@@ -193,7 +193,7 @@ def _is_inside(name: str, module: str) -> bool:
 
 
 def _targets(model: PreTrainedModel, wanted: str | list[str], tops: list[str]) -> list[str]:
-    """The full names of the modules that get small matrices. Raises InputError for a name that there is not."""
+    """The full names of the modules that get low-rank matrices. Raises InputError for an unknown name."""
     modules: dict[str, nn.Module] = {
         name: part for name, part in model.named_modules() if not any(_is_inside(f"{name}.", top) for top in tops)
     }
@@ -238,7 +238,7 @@ def _matches(name: str, wanted: str | list[str]) -> bool:
 
 @torch.no_grad()
 def _draw(model: nn.Module, seed: int) -> None:
-    """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second stays zero."""
+    """Draw the first matrix as PEFT does (Kaiming with a = √5: ±1/√inputs); the second stays zero."""
     for name, parameter in model.named_parameters():
         if ".lora_A." in name:
             bound = (parameter.numel() // len(parameter)) ** -0.5
@@ -248,7 +248,7 @@ def _draw(model: nn.Module, seed: int) -> None:
 
 
 def _merge_layer(layer: Any) -> torch.Tensor:
-    """The layer's weight with its difference; the layer itself is put back to the bit."""
+    """The layer's weight with its update merged; the layer itself is restored bit-exact."""
     weight = layer.get_base_layer().weight
     original = weight.data
     weight.data = original.clone()

@@ -1,4 +1,4 @@
-"""Saves and restores a checkpoint: trainable weights and optimizer state as safetensors, exact to the bit."""
+"""Saves and restores a checkpoint: trainable weights and optimizer state as safetensors, bit-exact."""
 
 import errno
 import json
@@ -21,13 +21,13 @@ WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 
 
 def frozen_weights(model: nn.Module) -> frozenset[str]:
-    """Names that no checkpoint needs, because what they name is as the model's file, or the seed, makes it."""
+    """Names that no checkpoint needs, because the model's file or the seed reproduces them."""
     named = model.named_parameters(remove_duplicate=False)
     return frozenset(name for name, parameter in named if not parameter.requires_grad)
 
 
 def omitted_weights(folder: Path, model: nn.Module) -> frozenset[str]:
-    """Names of weights that the checkpoint does not hold, because training left them alone; none where it cannot be read."""
+    """Names of weights that the checkpoint omits because they were not trained; none if it cannot be read."""
     try:
         with safe_open(folder / WEIGHTS, framework="pt") as file:
             held = set(file.keys())
@@ -46,9 +46,9 @@ class _File:
 def save(
     folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
 ) -> Finish:
-    """Copy what trains into memory; calling what is returned, from any thread, writes both files into the folder.
+    """Copy the trained state into memory; calling the returned function, from any thread, writes both files.
 
-    Where there is no memory for a copy, the files are written before this returns. Raises OSError where the disk is full.
+    If there is no memory for a copy, the files are written before this returns. Raises OSError if the disk is full.
     """
     files = [_File(folder / WEIGHTS, _weights(model, frozen), {"format": "pt"})]
     if optimizer is not None:
@@ -62,7 +62,7 @@ def save(
 
 
 def _copy_files(files: list[_File]) -> list[_File] | None:
-    """The files with copies of their tensors, or None where the memory has no room for twice as much."""
+    """The files with copies of their tensors, or None if memory cannot hold a second copy."""
     size = sum(tensor.nbytes for file in files for tensor in file.tensors.values())
     if 2 * size > memory.available_bytes():
         return None
@@ -80,7 +80,7 @@ def _copy(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def restore(
     folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
 ) -> None:
-    """Take over what `save` wrote. Raises RunFailed where it belongs to another model or is damaged."""
+    """Restore what `save` wrote. Raises RunFailed if it belongs to another model or is damaged."""
     try:
         _take_weights(model, frozen, load_file(folder / WEIGHTS))
         if optimizer is not None:

@@ -1,6 +1,6 @@
-"""The throwaway process that converts pickled weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
+"""The short-lived process that converts pickled weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
 
-Only tensors are unpickled (`weights_only=True`); a file that holds anything else is refused in one line on stderr.
+Only tensors are unpickled (`weights_only=True`); a file that holds anything else is rejected in one line on stderr.
 """
 
 import json
@@ -21,7 +21,7 @@ _GLOBAL = re.compile(r"(?:GLOBAL|global|function) ([\w.]+)")
 
 
 def main(source: Path, target: Path) -> int:
-    """Write the folder; gives the exit code."""
+    """Write the folder; returns the exit code."""
     try:
         if (source / BIN).is_file():
             _convert_file(source / BIN, target / SAFETENSORS)
@@ -68,7 +68,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _drop_ties(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    # Tied weights stand once, as transformers itself writes them: some architectures untie what a file holds twice.
+    # Tied weights are stored once, as transformers writes them: some architectures untie what a file holds twice.
     kept: dict[str, torch.Tensor] = {}
     seen: set[tuple] = set()
     for name, value in tensors.items():

@@ -15,7 +15,7 @@ DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
 
 
 def devices() -> list[Device]:
-    """Accelerators first, the processor last."""
+    """Accelerators first, the CPU last."""
     return [*(_accelerators() if may_have_accelerator() else []), cpu_device()]
 
 

@@ -39,7 +39,7 @@ class TorchEngine:
         self._adapter: Adapter | None = None
 
     def load(self, loading: LoadRequest) -> LoadedModel:
-        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        """Load the model. Raises InputError or RunFailed in one sentence."""
         if isinstance(loading.hardware, Settings) and loading.hardware.threads is not None:
             torch.set_num_threads(loading.hardware.threads)  # else its own choice, which heeds OMP_NUM_THREADS
         self._device = torch.device(loading.devices[0])
@@ -109,7 +109,7 @@ class TorchEngine:
         return found if len(kept["row_valid"]) == len(valid) else _insert_filler(found, valid)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
-        """What the model writes for every row: new ids alone, without the end token."""
+        """The generated text of every row: only new ids, without the end token."""
         self._set_training(False)
         written = [np.zeros(0, dtype=np.int64) for _ in batch["row_valid"]]
         if not batch["row_valid"].any():
@@ -121,24 +121,24 @@ class TorchEngine:
         return written
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """Continue one prompt, token by token as they are made."""
+        """Continue one prompt, yielding each token as it is generated."""
         self._set_training(False)
         with memory.translate_out_of_memory():
             yield from continue_prompt(self._model, input_ids, settings, self._precision)
 
     def save(self, folder: Path) -> Finish:
-        """Weights and optimizer state, exact, as safetensors; copied at once, written when what it returns is called."""
+        """Save weights and optimizer state, exact, as safetensors; copied now, written by the returned function."""
         return checkpoint.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def restore(self, folder: Path) -> str:
-        """What `save` wrote, to the bit."""
+        """Restore what `save` wrote, bit-exact."""
         # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
         frozen = self._frozen if self._training is not None else checkpoint.omitted_weights(folder, self._model)
         checkpoint.restore(folder, self._model, frozen, self._optimizer, self._precision)
         return ""
 
     def export(self, folder: Path) -> None:
-        """Config, generation settings and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
+        """Write config, generation settings and float32 weights in Hugging Face layout; or only an adapter."""
         decayed = {self._words.name: self._words.dense_weight()} if self._words is not None else {}
         if self._adapter is not None:
             self._adapter.export(folder, decayed)
@@ -146,7 +146,7 @@ class TorchEngine:
         self._model.save_pretrained(folder, state_dict={**self._model.state_dict(), **decayed} if decayed else None)
 
     def device_memory_mb(self) -> float | None:
-        """Peak memory taken on the accelerator, or None on a processor."""
+        """Peak memory used on the accelerator, or None on a CPU."""
         return memory.peak_mb(self._device)
 
     def _targets(self, batch: Batch) -> float:

@@ -20,9 +20,9 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 
 def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
-    """The new ids of every row of a batch without filler rows, without the end token and what follows it.
+    """The new ids of every row of a batch without filler rows, up to the end token.
 
-    Raises InputError where the model's own settings for it are none that transformers knows.
+    Raises InputError if the model's generation settings are not valid in transformers.
     """
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))
     given, known, start = {}, ids.shape[1], None
@@ -51,7 +51,7 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
 
 
 class _StopOnRequest(StoppingCriteria):
-    """Ends the search between two tokens, with beams too; what was written until then is of no use to anyone."""
+    """Stops generation between two tokens, with beams too; the partial text is discarded."""
 
     def __init__(self, settings: GenerationSettings) -> None:
         self._settings = settings
@@ -63,7 +63,7 @@ class _StopOnRequest(StoppingCriteria):
 
 
 def _configuration(model: Any, settings: GenerationSettings, room: int, start: int | None) -> GenerationConfig:
-    """The settings; what they do not name (suppressed and forced tokens, the decoder's start) is the model's own."""
+    """The settings, plus the model's own for anything they omit (suppressed and forced tokens, the decoder's start)."""
     ends = sorted(end_tokens(settings, model.generation_config, model.config))
     padding = next((token for token in (model.config.pad_token_id, *ends) if token is not None), 0)
     return GenerationConfig(
@@ -98,10 +98,10 @@ def _before_end(ids: np.ndarray, ends: list[int]) -> np.ndarray:
 def continue_prompt(
     model: Any, input_ids: Sequence[int], settings: GenerationSettings, precision: Precision
 ) -> Iterator[int]:
-    """The new ids as they are made; ends before an end-of-text token, after `max_new_tokens`, or where positions end.
+    """Yield the new ids; stops before an end token, after `max_new_tokens`, or when the positions run out.
 
-    Beams cannot show a token before the whole is there: theirs come at once, as does what transformers alone can write.
-    Raises InputError where the prompt fills all positions.
+    Beams show no token before the whole text is done: their ids come at once, as does what only transformers generates.
+    Raises InputError if the prompt fills all positions.
     """
     row = np.array([input_ids], dtype=np.int64)
     batch = {"input_ids": row, "attention_mask": np.ones_like(row)}
@@ -123,7 +123,7 @@ def continue_prompt(
 
 
 class _Text:
-    """One text that is being written, with the keys and values of what stands there; `source` (1, length) is answered."""
+    """One text being generated, with its key-value cache; `source` (1, length) is the text to answer."""
 
     def __init__(self, model: Any, precision: Precision, source: np.ndarray | None) -> None:
         self._model, self._precision = model, precision
@@ -134,7 +134,7 @@ class _Text:
                 self._given["encoder_outputs"] = model.get_encoder()(input_ids=tensor(source, model.device))
 
     def read(self, ids: np.ndarray) -> np.ndarray:
-        """Scores of the token after `ids` (1, length), which follow what was read before: (1, vocabulary) float32."""
+        """Scores of the token after `ids` (1, length), which follow the tokens read so far: (1, vocabulary) float32."""
         name = "decoder_input_ids" if self._given else "input_ids"
         with torch.inference_mode(), self._precision.autocast():
             output = self._model(
@@ -144,5 +144,5 @@ class _Text:
         return output.logits[:, -1].float().cpu().numpy()
 
     def advance(self, tokens: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The same after the one token that was chosen."""
+        """The same after the one chosen token."""
         return self.read(tokens[:, None])

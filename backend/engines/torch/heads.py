@@ -38,24 +38,24 @@ class TorchHead(Protocol):
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
-        """What has `from_pretrained` and `from_config` for this head. Raises InputError where there is none."""
+        """The class with `from_pretrained` and `from_config` for this head. Raises InputError if there is none."""
         ...
 
     def answer(self, model: Any, batch: Batch) -> Any:
-        """The forward pass; the caller decides about autocast, gradients and dropout (`model.training`)."""
+        """The forward pass; the caller controls autocast, gradients and dropout (`model.training`)."""
         ...
 
     def loss(self, answer: Any, batch: Batch) -> torch.Tensor:
-        """The summed loss of an answer that was given in training, float32; the caller divides by the step's targets."""
+        """The summed loss of a training answer, float32; the caller divides by the step's targets."""
         ...
 
     def outputs(self, answer: Any, batch: Batch) -> dict[str, np.ndarray]:
-        """What `Engine.evaluate` returns of an answer that was not given in training."""
+        """What `Engine.evaluate` returns, from an answer outside of training."""
         ...
 
 
 class _Logits:
-    """A head whose model answers with the logits of each row, token or choice."""
+    """A head whose model returns the logits of each row, token or choice."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
@@ -65,12 +65,12 @@ class _Logits:
         return model(**model_inputs(model, align_ends(model, batch), self._device)).logits
 
     def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-        """`logits`: (batch, labels) of rows, (batch,) of numbers, (batch, length, labels) of tokens, (batch, choices)."""
+        """`logits`: (batch, labels) for rows, (batch,) for numbers, (batch, length, labels), (batch, choices)."""
         return {"logits": answer.float().cpu().numpy()}
 
 
 class SequenceClassification(_Logits):
-    """One of several classes for each row."""
+    """One of several classes per row."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         super().__init__(facts, label_smoothing, device)
@@ -96,26 +96,26 @@ class SequenceClassification(_Logits):
 
 
 class SequenceRegression(_Logits):
-    """One number for each row."""
+    """One number per row."""
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
-        """Any architecture that can classify rows: the number is its single output."""
+        """Any architecture that can classify rows: the number is its only output."""
         return AutoModelForSequenceClassification
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
-        """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
+        """Numbers (batch,), even for one row: a column would broadcast against labels (batch,) to a square."""
         return super().answer(model, batch).squeeze(-1)  # (batch,)
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Squared error; a label that is NaN is unknown."""
+        """Squared error; a NaN label is unknown."""
         known = ~np.isnan(batch["labels"])
         wanted = tensor(np.where(known, batch["labels"], 0).astype(np.float32), self._device)
         return ((answer.float() - wanted).square() * tensor(known, self._device)).sum()
 
 
 class TokenClassification(_Logits):
-    """One of several classes for each token."""
+    """One of several classes per token."""
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -157,11 +157,11 @@ class QuestionAnswering:
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
-        """Any architecture with such a head; of XLNet, XLM and FlauBERT that is the one without beams."""
+        """Any architecture with such a head; for XLNet, XLM and FlauBERT the version without beams."""
         return AutoModelForQuestionAnswering
 
     def answer(self, model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits of starts and of ends, (batch, length) each."""
+        """Logits of starts and ends, (batch, length) each."""
         found = model(**model_inputs(model, batch, self._device))
         return found.start_logits, found.end_logits  # each (batch, length)
 
@@ -176,20 +176,20 @@ class QuestionAnswering:
 
 
 class BeamQuestionAnswering:
-    """XLNet's head: an end is sought for each of the likeliest starts, and whether there is an answer is learnt."""
+    """XLNet's head: ends are scored for each of the most likely starts, and answerability is learned."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._device = device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
-        """The architecture's own class. Raises InputError where it has none."""
+        """The architecture's own class. Raises InputError if it has none."""
         if reason := explain_unsupported({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
             raise InputError("model.name_or_path: {reason}", "model.name_or_path", reason=reason)
         return getattr(transformers, BEAM_CLASSES[config.model_type])
 
     def answer(self, model: Any, batch: Batch) -> Any:
-        """In training logits with the true start given, (start, end, unanswerable or None); else transformers' beams."""
+        """In training, logits given the true start (start, end, unanswerable or None); else transformers' beams."""
         if not model.training:
             batch = _pad_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
         given = model_inputs(model, batch, self._device)
@@ -208,7 +208,7 @@ class BeamQuestionAnswering:
         )
 
     def loss(self, answer: Any, batch: Batch) -> torch.Tensor:
-        """The mean of both cross-entropies, plus half the binary one of `is_impossible` where it is learnt."""
+        """The mean of both cross-entropies, plus half the binary one of `is_impossible` if that is learned."""
         start, end, impossible = answer
         total = _span_loss(start, end, batch, self._device)
         if impossible is None:
@@ -219,7 +219,7 @@ class BeamQuestionAnswering:
         return total + 0.5 * (each * known).sum()
 
     def outputs(self, answer: Any, batch: Batch) -> dict[str, np.ndarray]:
-        """The five arrays of transformers' head; of `end_top_*` entry e · S + s is end e of start s."""
+        """The five arrays of transformers' head; in `end_top_*` entry e · S + s is end e of start s."""
         found = {name: answer[name].float() if "index" not in name else answer[name] for name in _BEAM_OUTPUTS}
         return {name: value.cpu().numpy() for name, value in found.items()}
 
@@ -240,7 +240,7 @@ def _pad_for_beams(batch: Batch, beams: int) -> Batch:
 
 
 def _span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch, device: torch.device) -> torch.Tensor:
-    # Padding is no answer. transformers lets it compete, so that a row's loss would hang on its companions' lengths.
+    # Padding is not an answer. transformers lets it compete, so a row's loss would depend on its batch's lengths.
     padding = tensor(batch["attention_mask"] == 0, device)
     positions = (tensor(batch[name], device) for name in ("start_positions", "end_positions"))
     losses = [
@@ -274,7 +274,7 @@ class CausalLanguage(_Language):
         return AutoModelForCausalLM
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
-        """Logits of the places that have a target behind them."""
+        """Logits of the positions that have a target after them."""
         if "segment" in batch:
             self._check_packing(model, batch)
         given = model_inputs(model, batch, self._device, causal=True)
@@ -283,7 +283,7 @@ class CausalLanguage(_Language):
         return targets.compute(model, lambda: model(**given, use_cache=False))
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
-        """`token_loss` and `token_prediction` (batch, length), at the token that is predicted."""
+        """`token_loss` and `token_prediction` (batch, length), at the position of the predicted token."""
         return {name: _shift_to_target(values) for name, values in _token_outputs(answer).items()}
 
     def _check_packing(self, model: Any, batch: Batch) -> None:
@@ -294,11 +294,11 @@ class CausalLanguage(_Language):
 
 
 class MaskedLanguage(_Language):
-    """What stands behind a mask."""
+    """The token behind a mask."""
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
-        """Any encoder that was made for it."""
+        """Any encoder with a masked language modeling head."""
         return AutoModelForMaskedLM
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
@@ -307,7 +307,7 @@ class MaskedLanguage(_Language):
         return TargetLogits(batch["labels"], self._device).compute(model, lambda: model(**given))
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
-        """`token_loss` (batch, length) and the likeliest tokens with their probabilities (batch, length, 5)."""
+        """`token_loss` (batch, length) and the most likely tokens with their probabilities (batch, length, 5)."""
         losses, tokens, probabilities = [], [], []
         for logits, labels in answer.chunks():
             losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))  # (targets,)
@@ -330,7 +330,7 @@ class SequenceToSequence(_Language):
         return AutoModelForSeq2SeqLM
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
-        """Logits of the answer's tokens; the decoder sees them one place later."""
+        """Logits of the answer's tokens; the decoder sees them one position later."""
         given = model_inputs(model, batch, self._device)
         given["decoder_input_ids"] = shift_right(model, tensor(batch["labels"], self._device))
         targets = TargetLogits(batch["labels"], self._device)
@@ -342,12 +342,12 @@ class SequenceToSequence(_Language):
 
 
 def next_labels(labels: np.ndarray) -> np.ndarray:
-    """The label that each position predicts: the next one, and none at the end. (batch, length)"""
+    """The label that each position predicts: the next token's, none for the last. (batch, length)"""
     return np.concatenate([labels[:, 1:], np.full_like(labels[:, :1], IGNORE)], axis=1)
 
 
 def shift_right(model: Any, labels: torch.Tensor) -> torch.Tensor:
-    """The decoder's input as the architecture makes it of the labels; -100 becomes padding. (batch, length)"""
+    """The decoder's input, made from the labels as the architecture does; -100 becomes padding. (batch, length)"""
     shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is not None:
         return shift(labels=labels)

@@ -1,4 +1,4 @@
-"""Turns a numpy batch into a model's arguments, and checks that a model keeps packed texts apart before it gets any."""
+"""Turns a numpy batch into a model's arguments, and checks beforehand that a model keeps packed texts apart."""
 
 import inspect
 from functools import cache
@@ -20,7 +20,7 @@ _ROUNDING = 1e-3
 
 
 def valid_rows(batch: Batch) -> Batch:
-    """The batch without its filler rows, which take part in nothing."""
+    """The batch without its filler rows."""
     valid = batch["row_valid"]
     if valid.all():
         return batch
@@ -28,7 +28,7 @@ def valid_rows(batch: Batch) -> Batch:
 
 
 def model_inputs(model: Any, batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:
-    """What the model's forward takes of a batch without filler rows."""
+    """The arguments of the model's forward pass for a batch without filler rows."""
     given = {"input_ids": tensor(batch["input_ids"], device)}
     if "token_type_ids" in batch and "token_type_ids" in forward_arguments(
         model
@@ -44,7 +44,7 @@ def model_inputs(model: Any, batch: Batch, device: torch.device, causal: bool = 
 
 
 def forward_arguments(model: Any) -> frozenset[str]:
-    """The names of the arguments that the model's forward pass knows."""
+    """The argument names that the model's forward pass accepts."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # an adapter's wrapper takes anything
     return _parameters(type(inner))
 
@@ -55,7 +55,7 @@ def _parameters(kind: type[nn.Module]) -> frozenset[str]:
 
 
 def align_ends(model: Any, batch: Batch) -> Batch:
-    """The batch padded on the left where the model sums a row up by its last place, as XLNet does."""
+    """The batch padded on the left if the model summarises a row by its last position, as XLNet does."""
     config = model.config
     if config.model_type != "xlnet" or getattr(config, "summary_type", "") != "last" or batch["attention_mask"].all():
         return batch
@@ -68,7 +68,7 @@ def align_ends(model: Any, batch: Batch) -> Batch:
 
 
 def tensor(array: np.ndarray, device: torch.device) -> torch.Tensor:
-    """The array on the device; on a processor without a copy."""
+    """The array on the device; on a CPU without a copy."""
     made = torch.from_numpy(np.ascontiguousarray(array))
     return made if device.type == "cpu" else made.to(device, non_blocking=True)
 
@@ -88,7 +88,7 @@ def _segment_mask(segment: np.ndarray, attention_mask: np.ndarray, causal: bool)
 
 
 def check_window(model: Any, batch: Batch) -> None:
-    """Raises InputError where packing would let a token see farther back than its architecture lets it."""
+    """Raises InputError if packing would let a token see farther back than its architecture allows."""
     window = getattr(model.config, "sliding_window", None)
     if window and getattr(model.config, "use_sliding_window", True) and batch["input_ids"].shape[1] > window:
         raise _packing_error(
@@ -97,7 +97,7 @@ def check_window(model: Any, batch: Batch) -> None:
 
 
 def check_packing(model: Any, batch: Batch, device: torch.device) -> None:
-    """Raises InputError where a text would see the one before it, or where its positions would not begin anew."""
+    """Raises InputError if a text would see the one before it, or if its positions would not restart."""
     if not _keeps_apart(model, batch, device):
         raise _packing_error(model, message("cannot keep the texts in one packed row separate"))
 

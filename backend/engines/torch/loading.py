@@ -1,4 +1,4 @@
-"""Puts a model in place for the torch engine: its weights from a file, or new ones, its device, and what trains."""
+"""Loads a model for the torch engine: weights from a file or new ones, the device, and what trains."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,14 +30,14 @@ _GENERATE = "custom_generate/generate.py"
 
 @dataclass
 class LoadReport:
-    """What happened to the weights while they were put in place."""
+    """What happened to the weights while loading."""
 
     new: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     resized: str = ""
 
     def describe(self, model: PreTrainedModel) -> LoadedModel:
-        """Of a model of which it is decided what trains."""
+        """The report on a model after it is decided what trains."""
         parameters = list(model.parameters())
         return LoadedModel(
             architecture=type(model).__name__,
@@ -50,9 +50,9 @@ class LoadReport:
 
 
 def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
-    """The model on its device with float32 weights, and what was done to them.
+    """The model on its device with float32 weights, and a report on the weights.
 
-    Raises InputError if spec and model do not go together.
+    Raises InputError if spec and model do not match.
     """
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -100,7 +100,7 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     )  # the one of Auto classes, the other of concrete ones
     with running(loading.folder, trusted=_take_own_class(loading, made, config) is not None):
         model = _build(lambda attention: build(config, attn_implementation=attention))
-    # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
+    # Fixed tables such as sinusoidal positions are parameters without gradients, not weights.
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
         raise InputError(
@@ -162,10 +162,10 @@ def _from_file(
 
 
 def _take_own_class(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Path | None:
-    """Let the Auto class `made` know the class that comes with the model, from the private copy of its code.
+    """Register the class that comes with the model with the Auto class `made`, from the private copy of its code.
 
-    transformers would import it from the folder of the weights, which may have changed since the code was agreed to.
-    Gives the copy; None where the model needs no code of its own. Raises InputError.
+    transformers would import it from the weights' folder, which may have changed since the code was approved.
+    Returns the copy; None if the model needs no code of its own. Raises InputError.
     """
     code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
     if code is None:
@@ -177,7 +177,7 @@ def _take_own_class(loading: LoadRequest, made: Any, config: PreTrainedConfig) -
 
 
 def _model_class(loading: LoadRequest, config: PreTrainedConfig) -> Any:
-    """What has `from_pretrained` and `from_config`."""
+    """The class with `from_pretrained` and `from_config`."""
     return HEADS[loading.head.head].model_class(config)
 
 
@@ -191,9 +191,9 @@ def _build(build: Callable[[str], Any]) -> Any:
 
 
 def _names_of_body(made: Any, config: PreTrainedConfig) -> dict[str, str] | None:
-    """What a file's names become where the head calls the body otherwise than other heads do.
+    """How to rename a file's weights if this head names the body differently from other heads.
 
-    Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
+    The question-answering heads of Llama, Qwen2 and Qwen3 do, and transformers would reinitialise the whole body.
     """
     tables = [getattr(each, "_model_mapping", {type(config): each}) for each in (made, AutoModel)]
     if any(type(config) not in table for table in tables):
@@ -214,7 +214,7 @@ def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Hea
 
 
 def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """The parameters of what stands on top: parts that have neither layers nor the word embedding in them."""
+    """The parameters on top of the body: modules that contain neither layers nor the word embedding."""
     words = model.get_input_embeddings()
     tops = [
         name
@@ -225,7 +225,7 @@ def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
 
 
 def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadRequest, new: set[str]) -> set[str]:
-    """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
+    """Reorder a stored head's rows to match the labels; returns the parameters to draw if it has different ones."""
     if loading.head.head.declared.over_vocabulary:
         return set()
     output = _output_layer(model, new)
@@ -239,7 +239,7 @@ def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadReq
 
 
 def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.Parameter]:
-    """The parameters of the head's last layer, which has a row for each output; none where they are new."""
+    """The parameters of the head's last layer, with a row for each output; none if they are new."""
     head = _head_parameters(model)
     last = list(head)[-1].rpartition(".")[0] if head else ""
     return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
@@ -265,7 +265,7 @@ def _enlarge(model: PreTrainedModel, loading: LoadRequest, seed: int, account: L
 
 
 def _of_vocabulary(model: PreTrainedModel) -> set[str]:
-    """The parameters that have a row for each token."""
+    """The parameters with a row for each token."""
     words, last = model.get_input_embeddings(), model.get_output_embeddings()
     weights = [words.weight, getattr(last, "weight", None), getattr(last, "bias", None)]  # type: ignore[union-attr]
     return {name for name, each in model.named_parameters() if any(each is one for one in weights)}
@@ -290,7 +290,7 @@ def _draw(names: list[str], model: PreTrainedModel, seed: int, account: LoadRepo
 
 
 def _train_end_token(model: PreTrainedModel) -> None:
-    """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
+    """If the padding token is the end token, let its embedding train: a padding row gets no gradient."""
     words: Any = model.get_input_embeddings()
     ends = getattr(model.config, "eos_token_id", None)
     if getattr(words, "padding_idx", None) in (ends if isinstance(ends, list) else [ends]):

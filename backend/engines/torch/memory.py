@@ -18,7 +18,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 class _GroupFiles(NamedTuple):
-    """How the files of a control group are called that say its limit and use, and the line of its file cache."""
+    """The names of a cgroup's limit and usage files, and of the file cache line in memory.stat."""
 
     limit: str
     used: str
@@ -31,7 +31,7 @@ _VERSION_2 = _GroupFiles("memory.max", "memory.current", "inactive_file")
 
 @contextmanager
 def translate_out_of_memory() -> Iterator[None]:
-    """Turns running out of memory into RunFailed with code `out_of_memory`; other errors pass."""
+    """Turn out-of-memory errors into RunFailed with code `out_of_memory`; other errors pass."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -43,7 +43,7 @@ def translate_out_of_memory() -> Iterator[None]:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that this process can still take: what the system has, its control groups may use and its limits allow."""
+    """Memory that this process can still use: what the system has, its cgroups may use and its limits allow."""
     free = psutil.virtual_memory().available
     if sys.platform != "linux":
         return free
@@ -56,7 +56,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def _cgroup_headroom(root: Path) -> Iterator[int]:
-    """What each control group of this process and each above it may still take, where it has a limit."""
+    """The remaining memory of each of this process's cgroups and their parents, if limited."""
     for base, name, files in _groups(root):
         parts = PurePosixPath(name.lstrip("/")).parts
         parts = () if ".." in parts else parts  # beyond what this container sees
@@ -71,7 +71,7 @@ def _cgroup_headroom(root: Path) -> Iterator[int]:
 
 
 def _groups(root: Path) -> Iterator[tuple[Path, str, _GroupFiles]]:
-    """Where the groups of each version are mounted, and this process's own there."""
+    """Where the cgroups of each version are mounted, and this process's own there."""
     with suppress(OSError):
         for line in _read(root / "proc/self/cgroup"):
             number, controllers, name = line.split(":", 2)
@@ -86,10 +86,10 @@ def _read(path: Path) -> list[str]:
 
 
 def keep_freed() -> None:
-    """Lets this process keep what tensors on the processor give back, for the next step to take.
+    """Keep memory that CPU tensors free in this process, for the next step to reuse.
 
-    glibc hands every large block back to the kernel, which must clear it anew: a third of a small model's step. Other C
-    libraries have no such switch, and there nothing is done.
+    glibc returns every large block to the kernel, which must clear it again: a third of a small model's step. Other C
+    libraries have no such switch, so there this does nothing.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
@@ -98,7 +98,7 @@ def keep_freed() -> None:
 
 
 def peak_mb(device: torch.device) -> float | None:
-    """Most memory (10^6 bytes) that tensors took on an accelerator since loading; None on a processor."""
+    """Peak memory (10^6 bytes) of tensors on an accelerator since loading; None on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 1e6
     if device.type == "mps":

@@ -35,7 +35,7 @@ class Optimizer:
         self._never = torch.zeros((), device=self._parameters[0].device)
 
     def step(self, learning_rate: float) -> torch.Tensor:
-        """Change the weights by their gradients, drop the gradients, and give the gradients' norm before clipping."""
+        """Update the weights, clear the gradients, and return the gradients' norm before clipping."""
         for group in self._inner.param_groups:
             group["lr"] = learning_rate * group["rate"]
         norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate)
@@ -74,7 +74,7 @@ class Optimizer:
         return found if self._words is None else [*found, self._words.gradient]
 
     def state(self) -> dict[str, torch.Tensor]:
-        """What the optimizer keeps of each parameter, as `key.name`; its whole numbers as int64, else float32."""
+        """The optimizer's state of each parameter, as `key.name`; integers as int64, else float32."""
         tensors = {
             f"{key}.{name}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
             for name, parameter in self._named
@@ -87,11 +87,11 @@ class Optimizer:
 
     @property
     def words(self) -> str:
-        """The word embedding that is trained by rows, of which `state` keeps what decayed; empty where there is none."""
+        """The name of the word embedding trained by rows, whose decay `state` stores; empty if there is none."""
         return self._words.name if self._words is not None else ""
 
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
-        """Take over what `state` gave; a parameter that had no gradient yet has no entries."""
+        """Restore the result of `state`; a parameter without a gradient so far has no entries."""
         by_name: dict[str, dict[str, torch.Tensor]] = {}
         for place, value in tensors.items():
             key, _, name = place.partition(".")
@@ -115,7 +115,7 @@ class Optimizer:
 def _groups(
     model: nn.Module, named: list[tuple[str, nn.Parameter]], by_name: dict[str, float], training: TrainingSection
 ) -> Groups:
-    """Parameters of the same rate and weight decay together, in the model's order; those that decay first."""
+    """Parameters with the same rate and weight decay together, in the model's order; those with decay first."""
     undecayed = set(undecayed_parameters(model))
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for name, parameter in named:
@@ -127,7 +127,7 @@ def _groups(
 
 
 def layer_depths(model: nn.Module) -> LayerDepths:
-    """Where the model's parameters stand."""
+    """The depths of the model's parameters."""
     inside = {id(each) for each in getattr(model, "base_model", model).parameters()}
     named = dict(model.named_parameters())
     return LayerDepths(
@@ -138,14 +138,14 @@ def layer_depths(model: nn.Module) -> LayerDepths:
 
 
 def freeze(model: nn.Module, patterns: list[str | int]) -> None:
-    """Take parameters out of training. Raises InputError as `LayerDepths.frozen` does."""
+    """Freeze parameters. Raises InputError as `LayerDepths.frozen_names` does."""
     parameters = dict(model.named_parameters())
     for name in layer_depths(model).frozen_names(patterns):
         parameters[name].requires_grad_(False)
 
 
 def undecayed_parameters(model: nn.Module) -> Iterator[str]:
-    """Biases and the parameters of normalisation layers, found by the layer's type: names differ too much."""
+    """Biases and the parameters of normalisation layers, found by layer type: names vary too much."""
     for prefix, module in model.named_modules():
         is_norm = "Norm" in type(module).__name__
         for name, _ in module.named_parameters(recurse=False):

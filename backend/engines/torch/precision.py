@@ -16,7 +16,7 @@ class Precision:
     """Computes in one number format while the weights stay float32.
 
     In float16 an optimizer step whose gradients overflow is skipped and the scale is halved; the step's gradient
-    norm is then infinite, which tells the reader.
+    norm is then infinite, which signals it.
     """
 
     def __init__(self, device: torch.device, name: str) -> None:
@@ -35,14 +35,14 @@ class Precision:
         return self._autocast()
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Add the loss's gradients to the parameters'."""
+        """Accumulate the loss's gradients."""
         (self.scaler.scale(loss) if self.scaler else loss).backward()
 
     def state(self) -> dict[str, float]:
-        """What a resumed run needs."""
+        """The state that a resumed run needs."""
         return self.scaler.state_dict() if self.scaler else {}
 
     def restore(self, state: dict[str, float]) -> None:
-        """Take over what `state` gave."""
+        """Restore the result of `state`."""
         if self.scaler:
             self.scaler.load_state_dict(state)

@@ -1,10 +1,10 @@
 """Trains a large word embedding on the CPU so that only rows that have ever occurred cost time.
 
-A step touches a few hundred of some ten thousand rows, yet a dense gradient is written, measured, clipped and walked
-by AdamW as a whole. Here the rows of the step are a small parameter of their own. AdamW then walks every row that has
-occurred since training began, whose moments are alive. A row that has not occurred has moments of zero, so all that
-AdamW does to it is weight decay: one factor for all such rows, kept in float64 and multiplied in when it is looked
-up, first occurs or is exported. This is the dense computation up to rounding; a test compares both.
+A step touches a few hundred of tens of thousands of rows, yet a dense gradient is written, measured, clipped and
+processed by AdamW as a whole. Here the step's rows are a small parameter. AdamW then updates every row that
+has occurred since training started, because its moments are nonzero. A row that has not occurred has zero moments, so
+AdamW only applies weight decay: one factor for all such rows, kept in float64 and multiplied in when a row is looked
+up, first occurs or is exported. This equals the dense computation up to rounding; a test compares both.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _WORTH_IT = 1 << 20
 
 
 class SparseEmbedding:
-    """The input embedding `module`, whose weight no longer takes part in autograd as a whole."""
+    """The input embedding `module`, whose weight is no longer part of autograd as a whole."""
 
     def __init__(self, name: str, module: nn.Embedding, training: TrainingSection, padding: int | None) -> None:
         self.name, self._module, self._training, self._padding = name, module, training, padding
@@ -43,8 +43,8 @@ class SparseEmbedding:
         module.forward = self._look_up  # type: ignore[method-assign]
 
     def begin(self, batches: Sequence[Batch]) -> None:
-        """Take out the rows that this optimizer step will look up."""
-        # GPT-2 and XLM look kinds of tokens up among the words, and Longformer adds padding of its own.
+        """Extract the rows that this optimizer step will look up."""
+        # GPT-2 and XLM look up token types in the word embedding, and Longformer adds its own padding.
         ids = [batch[name].ravel() for batch in batches for name in _LOOKED_UP if name in batch]
         padding = np.array([] if self._padding is None else [self._padding], dtype=np.int64)
         self._rows = torch.from_numpy(np.unique(np.concatenate([*ids, padding])))
@@ -60,7 +60,7 @@ class SparseEmbedding:
 
     @torch.no_grad()
     def finish(self, learning_rate: float, gradient_scale: torch.Tensor | None) -> None:
-        """AdamW over every row that has occurred; the gradient is divided by `gradient_scale`."""
+        """Apply AdamW to every row that has occurred; the gradient is divided by `gradient_scale`."""
         count, training, weight = len(self._occurred), self._training, self._module.weight
         gradient = torch.zeros(count, weight.shape[1])
         gradient[self._slot[self._rows]] = self.gradient
@@ -78,13 +78,13 @@ class SparseEmbedding:
 
     @torch.no_grad()
     def dense_weight(self) -> torch.Tensor:
-        """The whole embedding as it stands, a copy. (rows, width)"""
+        """A copy of the whole embedding with its current values. (rows, width)"""
         whole = self._module.weight.clone()
         whole[self._slot < 0] *= self._decay
         return whole
 
     def state(self) -> dict[str, torch.Tensor]:
-        """What a resumed run needs beside the weight itself."""
+        """The state that a resumed run needs besides the weight itself."""
         return {
             "rows": self._occurred,
             "moments": self._moments[:, : len(self._occurred)].contiguous(),
@@ -93,7 +93,7 @@ class SparseEmbedding:
         }
 
     def restore(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over what `state` gave."""
+        """Restore the result of `state`."""
         self._occurred, self._moments = state["rows"].clone(), state["moments"].clone()
         self._step, self._decay = state["step"].clone(), state["decay"].item()
         self._slot.fill_(-1)
@@ -128,11 +128,11 @@ class SparseEmbedding:
 
 
 def sparse_embedding(model: Any, device: torch.device, training: TrainingSection, head: Head) -> SparseEmbedding | None:
-    """The model's word embedding, where training only its rows is right and worth it; else None.
+    """The model's word embedding, if training only its rows is correct and worthwhile; else None.
 
-    Right is an untied, plain and trainable embedding that only the input's tokens are looked up in; an encoder-decoder's
-    is shared by both sides, and DeBERTa's masked language model takes the whole of it for its logits. Worth it is a
-    large one on a processor: on an accelerator the dense pass takes less time than starting these kernels.
+    It is correct for an untied, plain, trainable embedding in which only input tokens are looked up; an encoder-decoder
+    shares it between both sides, and DeBERTa's masked language model uses all of it for logits. It is worthwhile for a
+    large one on a CPU: on an accelerator the dense pass takes less time than launching these kernels.
     """
     module = model.get_input_embeddings()
     if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:

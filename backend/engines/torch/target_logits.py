@@ -18,7 +18,7 @@ _CHUNK_ELEMENTS = 1 << 25
 
 
 class TargetLogits:
-    """Logits (targets, vocabulary) of those places of a (batch, length) grid that have a label, and the labels."""
+    """Logits (targets, vocabulary) of the positions in a (batch, length) grid that have a label, and the labels."""
 
     def __init__(self, labels: np.ndarray, device: torch.device) -> None:
         self.shape = labels.shape
@@ -29,7 +29,7 @@ class TargetLogits:
         self.logits = torch.empty(0)
 
     def compute(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
-        """Run the forward pass, whose last layer sees only the targets: a vocabulary is wide and targets may be few."""
+        """Run the forward pass with only the targets in the last layer: a vocabulary is wide and targets may be few."""
         with self._select_targets(model.get_output_embeddings()) as seen:
             logits = forward().logits  # (1, targets, vocabulary), or (batch, length, vocabulary)
         flat = logits.flatten(0, -2)
@@ -38,7 +38,7 @@ class TargetLogits:
 
     @contextmanager
     def _select_targets(self, last_layer: nn.Module | None) -> Iterator[list[bool]]:
-        """Lets the last layer see the targets' hidden states alone; the list is filled where that has happened."""
+        """Pass only the targets' hidden states to the last layer; the returned list is filled once that happened."""
         seen: list[bool] = []
 
         def select(module: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
@@ -73,12 +73,12 @@ class TargetLogits:
         return torch.stack(parts).sum()
 
     def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Float32 logits and labels, a part at a time."""
+        """Float32 logits and labels, in parts."""
         for logits, labels in zip(self.logits.split(self._chunk), self.labels.split(self._chunk), strict=True):
             yield logits.float(), labels
 
     def scatter(self, parts: list[torch.Tensor]) -> np.ndarray:
-        """Values (targets, …) in their places of the grid, zeros elsewhere. (batch, length, …)"""
+        """Values (targets, …) at their positions in the grid, zeros elsewhere. (batch, length, …)"""
         values = torch.cat(parts)  # (targets, …)
         places, known = self._places, self.labels != IGNORE
         grid = torch.zeros((self.shape[0] * self.shape[1], *values.shape[1:]), dtype=values.dtype, device=values.device)

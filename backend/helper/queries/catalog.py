@@ -1,4 +1,4 @@
-"""Answers `catalog`, `demo_spec`, `devices` and `doctor`: what there is to choose and to use here."""
+"""Answers `catalog`, `demo_spec`, `devices` and `doctor`: what can be chosen and used here."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers questions about data that is being chosen: what files are, their first rows, all rows at a glance, a report.
+"""Answers queries about data being chosen: what files are, their first rows, a summary of all rows, a report.
 
 `recognise_data`, `preview_data`, `data_row`, `data_glance`, `export_unusable`, `data_report`.
 """
@@ -55,7 +55,7 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
 
 
 def _suggest_sheet(section: Any) -> Fix | None:
-    """The way to the sheet that is meant if the one that is read looks like a title page; none if a person chose it."""
+    """A fix that selects the intended sheet if the current one looks like a title page; none if the user chose it."""
     from backend.data.formats.workbook import suggest_sheet
 
     is_file = isinstance(section.train, str) and Path(section.train).is_file()
@@ -63,7 +63,7 @@ def _suggest_sheet(section: Any) -> Fix | None:
 
 
 def _training_rows(arguments: Arguments, report: ReportProgress) -> tuple[Any, Any, Any]:
-    """The `data` section with whole paths, its source and the training rows. Raises InputError."""
+    """The `data` section with absolute paths, its source and the training rows. Raises InputError."""
     from backend import registry  # these load the data room
     from backend.contract.spec import DataSection, validate
     from backend.preflight import datasets
@@ -79,7 +79,7 @@ def _training_rows(arguments: Arguments, report: ReportProgress) -> tuple[Any, A
 
 
 def _first_rows(table: Any) -> list[list[str]]:
-    """The first rows as texts; long ones are cut before they leave the file."""
+    """The first rows as text; long cells are truncated before they leave the file."""
     from backend.data.column_summary import cell_text, shorten_texts  # loads pyarrow; the helper does without
 
     first = table.slice(0, ROWS)
@@ -91,7 +91,7 @@ def _first_rows(table: Any) -> list[list[str]]:
 
 
 def _reason(one: Any, alone: Any) -> str:
-    """Why a column is chosen: the guess's reason where a person has chosen what would be guessed."""
+    """Why a column is chosen: the guess's reason, also if the user chose the column that would be guessed."""
     return alone.reason if alone is not None and alone.column == one.column else one.reason
 
 
@@ -108,7 +108,7 @@ def _resolve_paths(section: Any, settings: Any, kind: Any) -> Any:
 
 
 def _task_columns(task: Any) -> list[Column]:
-    """The parts that play under the task's settings; none where no task is named."""
+    """The roles used under the task's settings; none if no task is named."""
     from backend import registry
 
     name = task.get("type") if isinstance(task, dict) else task
@@ -118,7 +118,7 @@ def _task_columns(task: Any) -> list[Column]:
 
 
 def _columns_in_use(kind: Any, settings: dict[str, Any]) -> list[Column]:
-    """The task's columns under these settings, as far as they are given: a form is still being filled."""
+    """The task's columns under these settings, as far as they are given: the form may be incomplete."""
     fields = kind.Settings.model_fields
     return [
         column
@@ -128,7 +128,7 @@ def _columns_in_use(kind: Any, settings: dict[str, Any]) -> list[Column]:
 
 
 def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
-    """How often each label is there, or each tag of the words; nothing where the task learns no labels."""
+    """How often each label, or each tag of a word, occurs; empty if the task has no labels."""
     from backend import registry
     from backend.data.column_summary import count_labels
 
@@ -144,7 +144,7 @@ def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, i
 
 
 def _report(arguments: Arguments, report: ReportProgress) -> DataReport:
-    """Of a whole spec (`spec`, `folder`), or of a `data` section with `task` and `tokenizer` where they are known."""
+    """The report on a whole spec (`spec`, `folder`), or on a `data` section with `task` and `tokenizer` if known."""
     from backend.inspect import data_report
     from backend.preflight import resolve
 

@@ -1,4 +1,4 @@
-"""The columns that people sort and filter predictions by though no file has them: how sure, whether right, how far off."""
+"""The derived columns for sorting and filtering predictions, which no file has: confidence, correctness, error."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ PROBABILITY = "probability_"
 
 
 def add_all_columns(table: "pa.Table") -> "pa.Table":
-    """The table with every derived column that can be computed and whose name no column bears."""
+    """The table with every derived column that can be computed and whose name is not taken."""
     for name in _DERIVED:
         if name != "wrong_tags" or not {"lost_words", "predicted_lost_words"}.isdisjoint(table.column_names):
             table = add_column(table, name)
@@ -20,16 +20,16 @@ def add_all_columns(table: "pa.Table") -> "pa.Table":
 
 
 def add_column(table: "pa.Table", name: str) -> "pa.Table":
-    """The table with a derived column where its name is asked for, no column bears it, and it can be computed."""
+    """The table with a derived column, if requested, its name is not taken, and it can be computed."""
     derive = _DERIVED.get(name)
     column = derive(table) if derive and name not in table.column_names else None
     return table if column is None else table.append_column(name, column)
 
 
 def apply_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
-    """The table with the column of what each prediction becomes where `label` is predicted from a probability on.
+    """The table with the prediction that each row gets if `label` is predicted above a probability threshold.
 
-    Below it the most probable of the other labels is predicted.
+    Below the threshold the most probable other label is predicted.
     """
     import numpy as np
     import pyarrow as pa
@@ -59,7 +59,7 @@ def _confidence(table: "pa.Table") -> Any:
 
 
 def _is_correct(table: "pa.Table") -> Any:
-    """Whether the prediction is the actual value, as text; none where nothing is known."""
+    """Whether the prediction equals the actual value, as text; None if nothing is known."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -70,7 +70,7 @@ def _is_correct(table: "pa.Table") -> Any:
 
 
 def _error(table: "pa.Table") -> Any:
-    """How far a predicted number is from the actual one; none where either is no number."""
+    """The absolute error of a predicted number; None if either column is not numeric."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -89,7 +89,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _wrong_tags(table: "pa.Table") -> Any:
-    """How many of a row's space-joined tags are not the actual ones; none where nothing is known."""
+    """How many of a row's space-joined tags differ from the actual ones; None if nothing is known."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as compute

@@ -1,4 +1,4 @@
-"""Answers questions about the hub: search for models, download one, log in and out."""
+"""Answers queries about the hub: search for models, download one, log in and out."""
 
 import os
 import time
@@ -31,7 +31,7 @@ def _model(arguments: Arguments, report: ReportProgress) -> HubModel:
 
 
 def run_needs(arguments: Arguments) -> RunNeeds:
-    """The run that a model is wanted for."""
+    """The run that a model should fit."""
     return run_needs_of(arguments.get("wish") or {})
 
 
@@ -46,7 +46,7 @@ def _download(arguments: Arguments, report: ReportProgress) -> DownloadedModel:
 
 
 class _DownloadWatcher:
-    """Tells how far a download is, the whole and the file that is fetched, a few times a second."""
+    """Reports the progress of a download, in total and for the current file, a few times a second."""
 
     def __init__(self, report: ReportProgress) -> None:
         self._tell, self._told = report, 0.0
@@ -125,7 +125,7 @@ def _is_in_environment() -> bool:
 
 
 def _describe_error(error: Exception, token: str) -> str:
-    """Why the hub did not say who it is, in a sentence without the token."""
+    """Why the hub did not return the account, in a sentence without the token."""
     response = getattr(error, "response", None)
     if response is not None and response.status_code in (401, 403):
         return UNKNOWN_TOKEN

@@ -1,4 +1,4 @@
-"""Answers what a trained model says: to typed rows, to a prompt, to a whole file; the last model is kept open."""
+"""Answers queries for predictions: of typed rows, a prompt or a whole file; the last model stays loaded."""
 
 import json
 import os
@@ -49,7 +49,7 @@ _present: dict[str, ReportProgress] = {}
 
 
 def _remember(report: ReportProgress) -> None:
-    """Whom to tell of a download; no part of the key by which an open model is found."""
+    """Set who receives download progress; not part of the cache key of a loaded model."""
     _present["report"] = report
 
 
@@ -66,7 +66,7 @@ def _open_predictor(target: str, task: str, settings: str, version: str) -> "Int
 
 
 def _version(target: str) -> str:
-    """Changes when a run has written its model again, or a person has agreed to code or withdrawn that."""
+    """A value that changes when a run rewrites its model, or the user approves code or withdraws approval."""
     run = find_run(target, runs_folder())
     path = (run.model if run is not None else user_path(target)) / "config.json"
     try:
@@ -144,12 +144,12 @@ def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile
 
 
 def column_changes(columns: Mapping[str, Any]) -> list[str]:
-    """Part → column (none: no column plays it) as `--set` has them."""
+    """Role → column (none: no column has it) in the form of `--set`."""
     return [f"data.columns.{part}={json.dumps(column or None)}" for part, column in columns.items()]
 
 
 def setting_changes(settings: Mapping[str, Any]) -> list[str]:
-    """Dotted keys of a spec and their values as `--set` has them."""
+    """Dotted spec keys and their values in the form of `--set`."""
     return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
 
 

@@ -1,4 +1,4 @@
-"""Answers what models are here, what a model holds, how old weights are converted, and whether a model's own code may run."""
+"""Answers queries about models: which are here, what one contains, old weights, and approving a model's code."""
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline, runs_folder
@@ -45,7 +45,7 @@ def _describe(arguments: Arguments, report: ReportProgress) -> ModelDescription:
 
 
 def _task_name(task: object) -> str:
-    """The task's name, whether the question gives it or the whole section of a spec."""
+    """The task's name, given as such or as a whole spec section."""
     return str(task.get("type", "") if isinstance(task, dict) else task or "")
 
 

@@ -1,4 +1,4 @@
-"""Answers `filter_predictions`: which rows fit all that is asked for, and in which order."""
+"""Answers `filter_predictions`: which rows match all conditions, and in which order."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def _filter(arguments: Arguments, report: ReportProgress) -> PredictionRows:
 
 
 def select_rows(arguments: Arguments, report: ReportProgress = lambda progress: None) -> "np.ndarray":
-    """Numbers of the rows that fit, in the order asked for. Raises InputError."""
+    """Numbers of the matching rows, in the requested order. Raises InputError."""
     import numpy as np
 
     path = require(arguments, "parquet")
@@ -64,7 +64,7 @@ def _order(version: str, path: str, column: str, descending: bool) -> "np.ndarra
 
 
 def _ranks(column: Any) -> Any:
-    """Each value's place among the few different ones: numbers sort quicker than texts."""
+    """Each value's rank among the few distinct ones: numbers sort faster than text."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -137,7 +137,7 @@ def _containing(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
 
 
 def _searched_columns(table: "pa.Table") -> list[str]:
-    """Columns in which a text is looked for where none is named: fractions are hardly meant."""
+    """Columns to search for a text if none is named: floats are left out."""
     import pyarrow as pa
 
     kinds = {field.name: field.type for field in table.schema}
@@ -149,7 +149,7 @@ def _searched_columns(table: "pa.Table") -> list[str]:
 
 
 def _matching(arguments: Arguments) -> list[_Match]:
-    """What a cell must match, the quickest first. Raises InputError where a pattern is none."""
+    """The conditions on a cell, the fastest first. Raises InputError for an invalid pattern."""
     import pyarrow as pa
     import pyarrow.compute as compute
 

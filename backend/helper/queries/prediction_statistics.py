@@ -1,4 +1,4 @@
-"""Answers how good the predictions of a file are: labels, thresholds, numbers and entities against the actual ones."""
+"""Answers how good a file's predictions are: labels, thresholds, numbers and entities against the actual ones."""
 
 from collections import Counter
 from itertools import pairwise
@@ -42,7 +42,7 @@ def _confusion(arguments: Arguments, report: ReportProgress) -> Confusion:
 
 
 def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStatistics:
-    """Counts, scores of every label, and how honest the confidence is."""
+    """Counts, scores of every label, and calibration."""
     path = require(arguments, "parquet")
     read_columns(path, PAIR)
     table = read(path, report)
@@ -110,7 +110,7 @@ def score(label: str, right: int, actual: int, predicted: int) -> LabelScore:
 
 
 def reliability(table: "pa.Table") -> list[ReliabilityBin]:
-    """Mean confidence and accuracy in bins of equal width (low, high], as Guo et al. draw them.
+    """Mean confidence and accuracy in bins of equal width (low, high], as in Guo et al.
 
     Confidence is the probability of the predicted label, the largest one. Source: C. Guo et al., On Calibration of
     Modern Neural Networks, ICML 2017, section 2 (https://arxiv.org/abs/1706.04599). Empty without probabilities.
@@ -144,14 +144,14 @@ def reliability(table: "pa.Table") -> list[ReliabilityBin]:
 
 
 def calibration_error(bins: list[ReliabilityBin]) -> float | None:
-    """Expected calibration error: the bins' mean of |accuracy − confidence|, weighted by their rows (Guo et al. 2017, eq. 3)."""
+    """Expected calibration error: the bins' mean |accuracy − confidence|, by their rows (Guo et al. 2017, eq. 3)."""
     total = sum(one.count for one in bins)
     apart = [one.count * abs(one.accuracy - one.confidence) for one in bins if one.accuracy is not None and one.confidence is not None]  # fmt: skip
     return sum(apart) / total if total else None
 
 
 def _threshold_counts(arguments: Arguments, report: ReportProgress) -> ThresholdCounts:
-    """Rows at or above every threshold, right and wrong, so that a slider needs no question."""
+    """Rows at or above every threshold, right and wrong, so that moving a slider needs no query."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as compute
@@ -207,7 +207,7 @@ def _numbers(arguments: Arguments, report: ReportProgress) -> NumberStatistics:
 
 
 def _sample_points(distance: "np.ndarray") -> "np.ndarray":
-    """Places of the rows that are drawn: all, or evenly spaced ones and the furthest off."""
+    """Indices of the rows to plot: all, or evenly spaced ones and the largest errors."""
     import numpy as np
 
     if len(distance) <= MAX_POINTS:
@@ -225,7 +225,7 @@ def _correlation(one: "np.ndarray", other: "np.ndarray") -> float | None:
 
 
 def _ranks(values: "np.ndarray") -> "np.ndarray":
-    """Ranks from 0; equal values share the mean of theirs, as Spearman's correlation wants."""
+    """Ranks from 0; equal values share their mean rank, as in Spearman's correlation."""
     import numpy as np
 
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -282,7 +282,7 @@ def _split_tag(tag: str) -> tuple[str, str]:
 
 
 def _is_start(before: tuple[str, str], present: tuple[str, str]) -> bool:
-    """Whether something else begins with `present`."""
+    """Whether a new entity starts at `present`."""
     return (
         present[0] in "BSUO" or before[0] in "ESLUO" or before[1] != present[1]
     )  # what ends, or is outside, is followed by something else

@@ -1,4 +1,4 @@
-"""Answers `open_predictions` and `export_predictions`: a predictions file as pages that are read at once, and as a file to take along."""
+"""Answers `open_predictions` and `export_predictions`: a predictions file for random access, and an exported copy."""
 
 import hashlib
 import os
@@ -38,7 +38,7 @@ def _open_predictions(arguments: Arguments, report: ReportProgress) -> Predictio
 def read(path: str, report: ReportProgress = lambda progress: None) -> "pa.Table":
     """All rows of a predictions file with the derived columns. Raises InputError.
 
-    A large file is mapped from the cache, so that nothing is decompressed and little of it comes into memory.
+    A large file is memory-mapped from the cache, so that nothing is decompressed and little of it is loaded.
     """
     # Not read_table, which would load pandas: that takes longer than a small file.
     with open_file(Path(path)) as file:
@@ -49,7 +49,7 @@ def read(path: str, report: ReportProgress = lambda progress: None) -> "pa.Table
 
 
 def read_columns(path: str, columns: list[str]) -> "pa.Table":
-    """Some columns as they stand in the file. Raises InputError."""
+    """Some columns as stored in the file. Raises InputError."""
     with open_file(Path(path)) as file:
         missing = set(columns) - set(file.schema_arrow.names)
         if missing:
@@ -61,7 +61,7 @@ def read_columns(path: str, columns: list[str]) -> "pa.Table":
 
 @contextmanager
 def open_file(path: Path) -> Iterator["parquet.ParquetFile"]:
-    """A predictions file; it lies in a run folder, where no link is followed. Raises InputError, also while it is read."""
+    """A predictions file, opened without following links. Raises InputError, also while it is read."""
     import pyarrow.parquet as parquet
 
     with _read_errors(path), open_unlinked(path) as source, parquet.ParquetFile(source) as file:
@@ -70,7 +70,7 @@ def open_file(path: Path) -> Iterator["parquet.ParquetFile"]:
 
 @contextmanager
 def _read_errors(path: Path) -> Iterator[None]:
-    """What goes wrong while a predictions file is read, as one sentence."""
+    """Turn errors from reading a predictions file into one sentence."""
     import pyarrow as pa
 
     try:
@@ -83,7 +83,7 @@ def _read_errors(path: Path) -> Iterator[None]:
 
 
 def version(path: Path) -> str:
-    """Changes when the file is written again. Raises InputError where it is gone."""
+    """A value that changes when the file is rewritten. Raises InputError if it is gone."""
     with _read_errors(path), open_unlinked(path) as file:
         status = os.fstat(file.fileno())
         return f"{path.absolute()} {status.st_mtime_ns} {status.st_size}"
@@ -122,7 +122,7 @@ def _write(path: Path, pages: Path, report: ReportProgress) -> None:
 def _forget_older(folder: Path) -> None:
     known = sorted(folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in known[KEPT - 1 :]:
-        with suppress(OSError):  # another window may have it open, where that forbids deleting
+        with suppress(OSError):  # another window may have it open, which can prevent deletion
             path.unlink()
 
 
@@ -138,7 +138,7 @@ FORMATS = ("csv", "parquet")
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What is written: of which file, which rows and columns (None: all), and how."""
+    """What to export: which file, rows and columns (None: all), and how."""
 
     parquet: str
     output: Path
@@ -168,7 +168,7 @@ def _export(arguments: Arguments, report: ReportProgress) -> ExportedFile:
 
 
 def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> ExportedFile:
-    """Write beside and rename; of a whole file the CSV is that of the run, to the byte. Raises InputError."""
+    """Write to a temporary file and rename; for a whole file the CSV is identical to the run's. Raises InputError."""
     from backend.inference import predictions_file
 
     if request.format not in FORMATS:

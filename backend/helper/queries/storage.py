@@ -1,4 +1,4 @@
-"""Answers `storage` and `clear_cache`: how much room runs and caches take, and making room."""
+"""Answers `storage` and `clear_cache`: disk space of runs and caches, and freeing it."""
 
 import shutil
 from pathlib import Path
@@ -64,7 +64,7 @@ def _clear(arguments: Arguments, report: ReportProgress) -> ClearedCache:
 
 
 def _started_at(run: RunFolder) -> float:
-    """When its present attempt began; a run that has said nothing yet may use everything."""
+    """When its current attempt started; a run without events may use everything."""
     process = run.process_record()
     return process.started if process is not None else 0.0
 
@@ -76,7 +76,7 @@ def _hub_folder() -> Path:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above that is there."""
+    """The folder, or its nearest existing parent."""
     return next(one for one in (folder, *folder.absolute().parents) if one.exists())
 
 

@@ -1,4 +1,4 @@
-"""Answers questions about tokenizers: what they make of texts, how they compare, and how new ones are trained or extended."""
+"""Answers queries about tokenizers: tokenizing texts, comparing tokenizers, and training or extending new ones."""
 
 import json
 import time
@@ -139,7 +139,7 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
 
 
 def open_tokenizer(arguments: Arguments) -> Any:
-    """The tokenizer that a question names; the last few are kept open. Raises InputError."""
+    """The tokenizer that a query names; the last few stay open. Raises InputError."""
     return _open_named(_resolve(arguments))
 
 
@@ -168,7 +168,7 @@ def _open(name: str, revision: str, options: dict[str, Any]) -> Any:
 
 
 def _age(name: str) -> float:
-    """Changes when a folder or file is written anew, so that no tokenizer is shown that is gone."""
+    """A value that changes when a folder or file is rewritten, so that no outdated tokenizer is used."""
     path = user_path(name)
     try:
         return max((one.stat().st_mtime for one in (path, *path.glob("*token*"))), default=0.0)
@@ -231,7 +231,7 @@ def _extend(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:
 
 
 def _open_fresh(arguments: Arguments) -> Any:
-    """A tokenizer of its own, as it is going to be changed."""
+    """A separate instance of the tokenizer, because it will be modified."""
     found = _resolve(arguments)
     return _open(found.name_or_path, found.revision, found.options)
 

@@ -1,4 +1,4 @@
-"""Answers `training_lengths`, `training_rows` and `training_feature`: data as the training of a spec or a run sees it."""
+"""Answers `training_lengths`, `training_rows` and `training_feature`: data as a spec's or run's training sees it."""
 
 import json
 from functools import lru_cache
@@ -50,14 +50,14 @@ def _feature(arguments: Arguments, report: ReportProgress) -> TrainingFeature:
 
 
 def _preview(arguments: Arguments, report: ReportProgress) -> "BatchPreview":
-    """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
+    """The preview of a run (`run`) or a spec (`spec`, `folder`); `asked` changes to force files to be read again."""
     _present["report"] = report
     subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
     return _open_preview(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
 
 
 def _with_new_events(preview: "BatchPreview", arguments: Arguments) -> "BatchPreview":
-    """The same; of a run that goes on with what it has said since."""
+    """The same; for an ongoing run, with its new events."""
     run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
     return preview.with_new_events(run.main_folder()) if run is not None else preview
 

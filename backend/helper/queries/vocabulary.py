@@ -1,4 +1,4 @@
-"""Answers questions about a tokenizer's vocabulary; `backend.contract.tokens.vocabulary` says how the answers hang together."""
+"""Answers queries about a tokenizer's vocabulary (see `backend.contract.tokens.vocabulary`)."""
 
 import os
 import tempfile
@@ -38,7 +38,7 @@ def _vocabulary(arguments: Arguments, report: ReportProgress) -> Vocabulary:
 
 
 def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
-    """Write what the other questions and the window read."""
+    """Write the files that the other queries and the window read."""
     from backend.tokenizers.vocabulary.scripts import count_scripts
 
     tables = {"pieces": read.pieces} | ({} if read.merges is None else {"merges": read.merges})
@@ -145,7 +145,7 @@ def _export(arguments: Arguments, report: ReportProgress) -> ExportedFile:
 
 
 def _table_of(arguments: Arguments) -> "tuple[Path, pa.Table]":
-    """The table that is asked about, with the frequency where it was counted."""
+    """The requested table, with frequencies if they were counted."""
     import numpy as np
     import pyarrow as pa
 
@@ -187,7 +187,7 @@ def _piece_maps(folder: str) -> tuple[dict[int, str], dict[str, int]]:
 
 
 def _write_table(table: "pa.Table", folder: Path, name: str) -> None:
-    """As Arrow for the questions that follow, and as numpy files of text cells for the window."""
+    """Write it as Arrow for later queries, and as numpy files of text cells for the window."""
     import numpy as np
     import pyarrow as pa
 

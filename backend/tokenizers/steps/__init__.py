@@ -1,1 +1,1 @@
-"""The way of a text through a tokenizer, step by step."""
+"""How a text passes through a tokenizer, step by step."""

@@ -1,4 +1,4 @@
-"""How the model of a tokenizer cut each word: the merges of BPE, the choices of Unigram and WordPiece."""
+"""How a tokenizer's model split each word: the merges of BPE, the choices of Unigram and WordPiece."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ UNSURE = message(
 
 
 def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
-    """How the word was cut; the pieces are always the library's own."""
+    """How the word was split; the pieces are always the library's own."""
     tokens = known.model.tokenize(word)
     pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
     found = _TRACERS.get(known.kind, _trace_word)(word, known)
-    # Dropout draws anew each time, and equal sums may be told apart otherwise.
+    # Dropout is random each time, and ties may be broken differently.
     why: dict[str, Any] = found.told if found.ids == ids else {"sentence": UNSURE}
     return WordTrace(word=word, start=start, end=end, pieces=pieces, ids=ids, **why)
 
@@ -48,7 +48,7 @@ def _trace_word(word: str, known: Vocabulary) -> _Traced:
 
 
 def _word_piece(word: str, known: Vocabulary) -> _Traced:
-    """The longest piece at each place; the whole word is unknown where there is none."""
+    """The longest piece at each position; if there is none, the whole word is unknown."""
     vocabulary, model = known.stored["vocab"], known.model
     unknown = [vocabulary.get(model.unk_token, -1)]
     if len(word) > model.max_input_chars_per_word:
@@ -83,7 +83,7 @@ Pairs = dict[tuple[str, str], int]
 
 
 def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
-    """The word's merges; pieces are what is left when no pair may merge any more."""
+    """The word's merges; pieces are what is left when no pair can merge any more."""
     model, vocabulary = known.model, known.stored["vocab"]
     if model.ignore_merges and word in vocabulary:
         why = message("The whole word is a piece of the vocabulary, and this model checks for that before it merges.")
@@ -95,7 +95,7 @@ def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
 
 
 def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
-    """What the word begins as, and the characters without a piece."""
+    """The word's initial symbols, and the characters without a piece."""
     model, vocabulary = known.model, known.stored["vocab"]
     prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
     symbols: list[str] = []
@@ -117,7 +117,7 @@ def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
 
 
 def _merge_symbols(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
-    """Always the pair of the lowest rank, the leftmost of equal ones (Sennrich et al. 2016)."""
+    """Always merge the pair of lowest rank, leftmost first (Sennrich et al. 2016)."""
     now: list[str | None] = list(symbols)
     after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
     alive = list(range(len(symbols)))
@@ -178,7 +178,7 @@ Way = tuple[float, _Edge | None, int]
 
 
 def _trace_unigram(word: str, known: Vocabulary) -> _Traced:
-    """The best and the second best way through every piece that fits somewhere (Kudo 2018)."""
+    """The best and second-best segmentation over all matching pieces (Kudo 2018)."""
     edges = _edges(word, known)
     ways = _best_paths(word, edges)
     best, second = _follow_path(ways, len(word), 0), _follow_path(ways, len(word), 1)
@@ -213,7 +213,7 @@ def _edges(word: str, known: Vocabulary) -> list[list[_Edge]]:
 
 
 def _best_paths(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
-    """The two best ways to every place."""
+    """The two best paths to every position."""
     ways: list[list[Way]] = [[(0.0, None, 0)], *([] for _ in word)]
     for start, here in enumerate(edges):
         ways[start].sort(key=lambda way: -way[0])
@@ -235,7 +235,7 @@ def _follow_path(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
 
 
 def _fuse_unknown(best: list[_Edge], known: Vocabulary) -> list[str]:
-    """Neighbours without a piece are one unknown token, or the bytes of each where the model falls back on them."""
+    """Merge neighbours without a piece into one unknown token, or into bytes if the model has byte fallback."""
     pieces: list[str] = []
     last_known = True
     for edge in best:

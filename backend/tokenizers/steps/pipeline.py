@@ -1,4 +1,4 @@
-"""The steps of a tokenizer on one text: what stands after each, which of the text it is, and a sentence on what it does."""
+"""The steps of a tokenizer on one text: the result of each, its alignment with the text, and what it does."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _NOTHING = "\0"
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Of the original text, from `start` on; `token` is the id of an added token, which steps leave alone."""
+    """A stretch of the original text, from `start` on; `token` is the id of an added token, which steps skip."""
 
     text: str
     start: int
@@ -35,7 +35,7 @@ class _Stretch:
 
 
 def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
-    """Every step with what stands after it. Raises InputError for a part that is not there."""
+    """Every step with its result. Raises InputError for a part that does not exist."""
     subject = subject_of(tokenizer, question)
     plain = encode(tokenizer, subject.text, None, subject.options(special_tokens=False))
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
@@ -65,7 +65,7 @@ def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
 
 
 def _initial_stretches(subject: Subject) -> list[_Stretch]:
-    """What goes through the steps by itself: the text, or each of its words."""
+    """What passes through the steps separately: the text, or each of its words."""
     text = subject.text
     if not subject.pre_split:
         return [_Stretch(text, 0, len(text))] if text else []
@@ -80,7 +80,7 @@ def _initial_stretches(subject: Subject) -> list[_Stretch]:
 
 
 def _split_added(backend: Any, whole: Sequence[_Stretch]) -> tuple[list[_Stretch], Step | None]:
-    """The text cut at added tokens; those that are looked for in normalised text are found on the way too."""
+    """The text split at added tokens, including those that are matched in normalised text."""
     added = backend.get_added_tokens_decoder()
     seeker = Tokenizer(models.WordLevel({_NOTHING: 0}, unk_token=_NOTHING))
     seeker.normalizer = backend.normalizer
@@ -141,7 +141,7 @@ def _normalise(backend: Any, stretches: Sequence[_Stretch]) -> list[Step]:
 
 
 def _pre_tokenize(backend: Any, stretches: Sequence[_Stretch], text: str) -> tuple[list[_Stretch], list[Step]]:
-    """What the model gets, and the pre-tokenizer's steps."""
+    """The model's input, and the pre-tokenizer's steps."""
     chain = _flat(backend.pre_tokenizer)
     found: list[Step] = []
     splits = _splits(backend, [], stretches, text)
@@ -199,7 +199,7 @@ def _post_process(tokenizer: Any, backend: Any, subject: Subject, before: Step) 
 
 
 def _flat_processors(step: Any) -> list[tuple[str, Any]]:
-    """Name and step; the members of a sequence of post-processors cannot all be taken out of it."""
+    """Name and step; not every member of a sequence of post-processors can be extracted."""
     name = type(step).__name__
     if name != "Sequence":
         return [(name, step)]
@@ -222,7 +222,7 @@ def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
 
 
 def _unknown_step(tokenizer: AnyTokenizer) -> Step:
-    """What comes before the model, and is not told."""
+    """A step before the model whose details are unknown."""
     name = type(tokenizer).__name__
     return Step(
         stage="normalizer",
@@ -236,7 +236,7 @@ def _unknown_step(tokenizer: AnyTokenizer) -> Step:
 
 
 def _python_model_step(tokenizer: AnyTokenizer, parts: list[StepPart]) -> Step:
-    """The pieces, without how they came about."""
+    """The pieces, without how they were found."""
     where = (
         message("their positions in the text are certain, because each is one byte or character")
         if offsets.are_exact(tokenizer)
@@ -325,13 +325,13 @@ _OF_POST_PROCESSOR = {
 
 
 def _sentence_of(name: str, stage: str) -> str:
-    """What a step does; empty for one that we do not know."""
+    """What a step does; empty for an unknown one."""
     own = _OF_POST_PROCESSOR if stage == "post_processor" else {}
     return own.get(name) or _SENTENCES.get(name, "")
 
 
 def _settings_of(step: Any) -> dict[str, str]:
-    """The settings of a step in the library's words; long ones (tables, vocabularies) are left out."""
+    """A step's settings in the library's words; long ones (tables, vocabularies) are left out."""
     try:
         stored = json.loads(step.__getstate__())
     except (TypeError, ValueError, AttributeError):  # a step written in Python has no settings that could be told

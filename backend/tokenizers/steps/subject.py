@@ -1,4 +1,4 @@
-"""What the steps are told of: a text, a chat, words or a pair, or one part of them."""
+"""The subject of the steps: a text, a chat, words or a pair, or one part of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ NOT_TOLD_APART = message(
 
 @dataclass(frozen=True)
 class Subject:
-    """A text and what belongs to it, as far as it is shown."""
+    """A text with its context, as far as it is shown."""
 
     text: str
     pair: str | None = None
@@ -37,16 +37,16 @@ class Subject:
 
     @property
     def both(self) -> tuple[str, str | None]:
-        """First and second text, as the tokenizer gets them."""
+        """First and second text, as passed to the tokenizer."""
         return (self.pair or "", self.text) if self.is_second else (self.text, self.pair)
 
     def options(self, special_tokens: bool) -> TokenOptions:
-        """How its tokens are made."""
+        """How it is tokenized."""
         return TokenOptions(special_tokens=special_tokens, pre_split=self.pre_split)
 
 
 def subject_of(tokenizer: AnyTokenizer, question: StepsQuestion) -> Subject:
-    """What is asked about. Raises InputError where there is no such part."""
+    """The requested subject. Raises InputError if there is no such part."""
     if question.messages is not None:
         return _of_chat(tokenizer, question)
     text, pair, part = replace_surrogates(question.text or "")[0], question.pair, question.part

@@ -1,4 +1,4 @@
-"""What a piece is made of: the tree of merges of a BPE, or why it stands in the vocabulary otherwise."""
+"""How a piece came about: the tree of BPE merges, or another reason why it is in the vocabulary."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,7 +22,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class Merges:
-    """The merges of a BPE, for looking up."""
+    """The merges of a BPE model, for lookup."""
 
     ranks: dict[tuple[str, str], int]
     texts: dict[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Merges:
 
 
 def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
-    """Made once for a vocabulary; 256,000 merges take a third of a second."""
+    """Built once per vocabulary; 256,000 merges take a third of a second."""
     pairs = list(zip(merges["left"].to_pylist(), merges["right"].to_pylist(), strict=True))
     ranks: dict[tuple[str, str], int] = {}
     for rank, pair in enumerate(pairs):
@@ -46,7 +46,7 @@ def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
 
 
 def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
-    """The merges that make a piece of its single signs, applied as the tokenizer does: the lowest rank first."""
+    """The merges that make a piece from single characters, applied as the tokenizer does: lowest rank first."""
     if len(piece) > LONGEST:
         return PieceOrigin(sentence=message("Too long to analyze: more than {longest} characters.", longest=LONGEST))
     nodes = [_Node(sign) for sign in _initial_characters(piece, merges)]
@@ -71,7 +71,7 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
 
 
 def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
-    """Of a Unigram's piece, which is the `rank`th likeliest of so many."""
+    """The origin of a Unigram piece, the `rank`th most likely of all."""
     return PieceOrigin(
         sentence=message(
             "Log-probability {score:.4f}: number {rank:,} of {scored:,}, starting with the most "
@@ -84,7 +84,7 @@ def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
 
 
 def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
-    """Of an id that no piece has; `highest` is the last one that a piece has."""
+    """The origin of an id without a piece; `highest` is the last id with one."""
     if number < highest:
         return PieceOrigin(
             sentence=message("No piece has this ID, so no text maps to it; pieces with higher IDs follow.")
@@ -97,7 +97,7 @@ def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
 
 
 def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
-    """Of a piece that has neither merges nor a score."""
+    """The origin of a piece with neither merges nor a score."""
     if type_ in ("special", "added", "unused"):
         reasons = {
             "special": message("A special token: never split, and added by the tokenizer around or between texts."),
@@ -119,13 +119,13 @@ def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
 
 
 def _prefix(pairs: list[tuple[str, str]], made: list[str]) -> str:
-    """What the right part of a merge loses."""
+    """The prefix that the right part of a merge loses."""
     lost = ((right, len(left) + len(right) - len(one)) for (left, right), one in zip(pairs, made, strict=True))
     return next((right[:size] for right, size in lost if size), "")
 
 
 def _initial_characters(piece: str, merges: Merges) -> list[str]:
-    """The single signs that a word begins as, each with what marks its place in the word."""
+    """The single characters that a word starts as, each with its position marker."""
     begins = not merges.prefix or not piece.startswith(merges.prefix)
     plain = piece.removeprefix(merges.prefix)
     ending = merges.suffix if plain.endswith(merges.suffix) and len(plain) > len(merges.suffix) else ""

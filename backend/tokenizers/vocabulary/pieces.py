@@ -1,4 +1,4 @@
-"""What is known of a tokenizer's pieces: which are special, unknown or bytes, their ranks and scores, and the text they stand for."""
+"""Facts about a tokenizer's pieces: which are special, unknown or bytes, their ranks and scores, and their text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ _KEPT: "WeakKeyDictionary[AnyTokenizer, Vocabulary]" = WeakKeyDictionary()
 
 
 def vocabulary_of(tokenizer: AnyTokenizer) -> "Vocabulary":
-    """The same one for the same tokenizer, since a large model takes a second to look through."""
+    """Cached per tokenizer, because scanning a large model takes a second."""
     if tokenizer not in _KEPT:
         _KEPT[tokenizer] = Vocabulary(tokenizer)
     return _KEPT[tokenizer]
 
 
 class Vocabulary:
-    """Facts of pieces, each found when it is first asked for."""
+    """Facts about pieces, each computed on first use."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -63,31 +63,31 @@ class Vocabulary:
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], int]:
-        """The merges of BPE and their ranks."""
+        """The BPE merges and their ranks."""
         return {pair: rank for rank, pair in enumerate(self.merges)}
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Piece → log-probability, of Unigram."""
+        """Piece → log-probability, for Unigram."""
         return dict(self.stored["vocab"]) if self.kind == "Unigram" else {}
 
     @cached_property
     def lowest_score(self) -> float:
-        """The log-probability of the rarest piece, of Unigram."""
+        """The log-probability of the rarest piece, for Unigram."""
         return min(self.scores.values(), default=0.0)
 
     @cached_property
     def longest_piece(self) -> int:
-        """Characters, of Unigram."""
+        """The longest piece's characters, for Unigram."""
         return max(map(len, self.scores), default=0)
 
     @property
     def unknown_piece(self) -> int:
-        """The id of what cannot be written; −1 where there is none."""
+        """The id of the unknown token; −1 if there is none."""
         return -1 if self.unknown is None else self.unknown
 
     def number(self, piece: str, otherwise: int) -> int:
-        """The id of a piece of the model."""
+        """The id of a piece."""
         found = self.model.token_to_id(piece)
         return otherwise if found is None else int(found)
 
@@ -99,17 +99,17 @@ class Vocabulary:
 
     @cached_property
     def ranks(self) -> dict[str, int]:
-        """Piece → place of the first merge that makes it."""
+        """Piece → rank of the first merge that makes it."""
         merged = self.merged
         return dict(zip(reversed(merged), range(len(merged) - 1, -1, -1), strict=True))  # of several the lowest stays
 
     @cached_property
     def log_probabilities(self) -> list[float]:
-        """By id, of Unigram."""
+        """Log-probabilities by id, for Unigram."""
         return [score for _, score in self.stored["vocab"]] if self.kind == "Unigram" else []
 
     def piece(self, number: int, text: str) -> TokenPiece:
-        """What is known of one piece."""
+        """The facts about one piece."""
         known = self.log_probabilities
         has_score = 0 <= number < len(known) and number not in self.added
         return TokenPiece(
@@ -123,7 +123,7 @@ class Vocabulary:
         )
 
     def bytes_of(self, piece: str) -> bytes | None:
-        """The bytes that a piece of a vocabulary of bytes stands for; None of any other."""
+        """The bytes of a piece in a byte vocabulary; None for any other."""
         if match := BYTE_PIECE.fullmatch(piece):
             return bytes([int(match.group(1), 16)])
         if self._of_bytes:
@@ -146,12 +146,12 @@ class Vocabulary:
 
 
 def is_single_byte(piece: str) -> bool:
-    """Whether it is a piece of byte fallback."""
+    """Whether it is a byte-fallback piece."""
     return BYTE_PIECE.fullmatch(piece) is not None
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's: printable Latin-1 bytes stand for themselves, the others follow from U+0100 on
+    """GPT-2's alphabet: printable Latin-1 bytes stand for themselves, the others are mapped from U+0100 on
     (https://github.com/openai/gpt-2, encoder.py, bytes_to_unicode)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -178,13 +178,13 @@ class Writing:
     """What a piece ends with that ends a word (`</w>`)."""
 
     def is_byte(self, piece: str) -> bool:
-        """Whether a piece stands for one byte by itself."""
+        """Whether a piece is a single byte."""
         if self.byte_level:
             return len(piece) == 1 and piece in ALPHABET
         return self.byte_fallback and BYTE_PIECE.fullmatch(piece) is not None
 
     def content(self, piece: str) -> bytes:
-        """The bytes that a piece stands for; those of byte-level pieces may be a part of a character."""
+        """The bytes of a piece; those of byte-level pieces may be part of a character."""
         if self.byte_level:
             try:
                 return piece.translate(_BYTES).encode("latin-1")
@@ -202,7 +202,7 @@ class Writing:
 
 
 def merge_pieces(left: str, right: str, prefix: str) -> str:
-    """What a merge of BPE makes; `prefix` is what a piece bears that goes on a word, which the right one loses."""
+    """The result of a BPE merge; `prefix` marks a piece that continues a word, and the right one loses it."""
     return left + right.removeprefix(prefix)
 
 
@@ -254,7 +254,7 @@ def _states(step: Any) -> Iterator[dict[str, Any]]:
 
 
 def _space_character(step: dict[str, Any]) -> str:
-    """The sign that a step takes for a space."""
+    """The character that a step uses for a space."""
     if step.get("type") == "Metaspace":
         return step.get("replacement") or SPACE_SIGN
     pattern = step.get("pattern")

@@ -1,4 +1,4 @@
-"""Which Unicode scripts a text is written in, for many short texts at once."""
+"""Finds which Unicode scripts a text is written in, for many short texts at once."""
 
 import sys
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def scripts_of(texts: Sequence[str]) -> list[str]:
-    """The scripts of each text, joined by a comma where there are several; empty where there is none."""
+    """The scripts of each text, comma-separated; empty if there are none."""
     lengths = np.fromiter((len(text) for text in texts), np.int64, len(texts))
     signs = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     codes = _table(signs)[signs]
@@ -48,12 +48,12 @@ def scripts_of(texts: Sequence[str]) -> list[str]:
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:
-    """Without those that repeat their left neighbour; numpy's own `unique` takes ten times as long here."""
+    """The values without adjacent duplicates; numpy's `unique` takes ten times as long here."""
     return numbers[np.diff(numbers, prepend=-1) != 0]
 
 
 def count_scripts(scripts: pa.ChunkedArray) -> dict[str, int]:
-    """How many texts hold letters of each script, the most frequent first; `scripts` as of `scripts_of`."""
+    """How many texts contain letters of each script, most frequent first; `scripts` as from `scripts_of`."""
     totals: dict[str, int] = {}
     for each in compute.value_counts(scripts).to_pylist():
         for name in filter(None, each["values"].split(", ")):
@@ -62,7 +62,7 @@ def count_scripts(scripts: pa.ChunkedArray) -> dict[str, int]:
 
 
 def _table(signs: np.ndarray) -> np.ndarray:
-    """Code point → place of its script, for those that occur."""
+    """Code point → index of its script, for those that occur."""
     occurs = np.zeros(sys.maxunicode + 1, dtype=bool)
     occurs[signs] = True
     distinct = np.flatnonzero(occurs)
@@ -72,7 +72,7 @@ def _table(signs: np.ndarray) -> np.ndarray:
 
 
 def _codes(signs: np.ndarray) -> np.ndarray:
-    """For each code point the place of its script in NAMES, or _NONE."""
+    """The index in NAMES of each code point's script, or _NONE."""
     codes = np.full(len(signs), _NONE, np.uint8)
     letters = [chr(sign) if sign not in _SURROGATES else " " for sign in signs.tolist()]
     left = np.arange(len(signs))
@@ -95,7 +95,7 @@ def _matches(letters: list[str], name: str) -> np.ndarray:
 
 @lru_cache(1)
 def _known_names() -> tuple[str, ...]:
-    """NAMES, with nothing for a script that is younger than the regular expressions' own tables."""
+    """NAMES, with an empty entry for each script newer than the regular expressions' tables."""
     return tuple(name if _is_known(name) else "" for name in NAMES)
 
 

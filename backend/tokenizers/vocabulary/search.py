@@ -1,4 +1,4 @@
-"""Finds and sorts the rows of a vocabulary, or of its merges: all of it in Arrow, so that 256,000 rows are quick."""
+"""Searches and sorts the rows of a vocabulary, or of its merges, in Arrow, so that 256,000 rows are fast."""
 
 import re
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ MAX_IDS = 10_000_000
 
 @dataclass(frozen=True)
 class Search:
-    """What is wanted. `by` text ignores case; a regular expression is RE2's and does not; ids are numbers and ranges such
-    as `5, 10-20`; a script is Unicode's name of it. No `types` means all."""
+    """What to find. Text ignores case; a regular expression is RE2's and does not; ids are numbers and ranges such
+    as `5, 10-20`; a script is its Unicode name. No `types` means all."""
 
     text: str = ""
     by: SearchBy = "text"
@@ -32,7 +32,7 @@ class Search:
 
 
 def find(table: pa.Table, search: Search) -> np.ndarray:
-    """The numbers of the rows that fit, in the order asked for. Raises InputError."""
+    """The numbers of the matching rows, in the requested order. Raises InputError."""
     keep = np.ones(table.num_rows, dtype=bool)
     if search.text.strip() or (search.text and search.by == "text"):
         keep &= _FINDERS[search.by](table, search.text)

@@ -1,4 +1,4 @@
-"""A tokenizer's vocabulary as tables: every piece with what it stands for, the ids without a piece, and the merges of a BPE."""
+"""A tokenizer's vocabulary as tables: every piece with its meaning, the ids without a piece, and the BPE merges."""
 
 import gc
 import re
@@ -27,8 +27,8 @@ MOST_UNUSED = 1_000_000
 
 @dataclass(frozen=True)
 class VocabularyTables:
-    """`pieces` by id: id, piece, text, bytes (hexadecimal), length (characters of the text), type, script, and for a
-    Unigram its score (log-probability), for a BPE the rank of the first merge that makes it. `merges` by rank."""
+    """`pieces` by id: id, piece, text, bytes (hexadecimal), length (characters of the text), type, script, and for
+    Unigram the score (log-probability), for BPE the rank of the first merge that makes it. `merges` by rank."""
 
     kind: str
     pieces: pa.Table
@@ -39,24 +39,24 @@ class VocabularyTables:
 
     @property
     def size(self) -> int:
-        """How many pieces there are."""
+        """The number of pieces."""
         return self.pieces.num_rows - self.missing
 
     def types(self) -> dict[str, int]:
-        """How many pieces of each type."""
+        """The number of pieces of each type."""
         found = Counter(self.pieces["type"].to_pylist())
         return {name: found[name] for name in TYPES}
 
 
 def read_vocabulary(tokenizer: AnyTokenizer) -> VocabularyTables:
-    """Every piece of a tokenizer, added ones included. 256,000 pieces take a second or two."""
+    """Every piece of a tokenizer, including added ones. 256,000 pieces take a second or two."""
     with _no_collections():
         return _read(tokenizer)
 
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """A million small objects that all stay would be walked through again and again, for a fifth of the time."""
+    """Pause garbage collection: it would rescan a million small, permanent objects, for a fifth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -150,7 +150,7 @@ def _strings(values: list[str]) -> pa.Array:
 
 
 def embedding_rows(tokenizer: AnyTokenizer) -> int:
-    """How many rows the configuration beside the tokenizer gives its model; 0 where none says so."""
+    """The number of embedding rows in the configuration beside the tokenizer; 0 if there is none."""
     config = read_table_if_sound(Path(str(tokenizer.name_or_path)) / "config.json")
     of_text = config.get("text_config")
     rows = config.get("vocab_size") or (of_text.get("vocab_size") if isinstance(of_text, dict) else None)
@@ -158,7 +158,7 @@ def embedding_rows(tokenizer: AnyTokenizer) -> int:
 
 
 def unused_ids(ids: list[int], rows: int) -> np.ndarray:
-    """The ids below `rows`, or below the highest of `ids` if that is larger, that are none of `ids`; both ascending."""
+    """The ids below `rows`, or below the highest of `ids` if that is larger, that are not in `ids`; both ascending."""
     gaps: list[range] = []
     after = 0
     for number in [*ids, max(rows, after)]:
@@ -174,7 +174,7 @@ def unused_ids(ids: list[int], rows: int) -> np.ndarray:
 
 
 def with_unused(pieces: pa.Table, numbers: np.ndarray) -> pa.Table:
-    """The table with a row for each of those ids, which has no piece, in the order of all ids."""
+    """The table with a row for each of those ids, which have no piece, in id order."""
     if not len(numbers):
         return pieces
     own = {"id": pa.array(numbers, pa.int32()), "type": pa.repeat(pa.scalar(UNUSED_TYPE), len(numbers))}

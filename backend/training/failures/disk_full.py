@@ -1,4 +1,4 @@
-"""Recognises a disk without room: full, over its quota, or over the limit on a file's size."""
+"""Recognises a full disk, an exceeded quota, or an exceeded file size limit."""
 
 import errno
 import re
@@ -15,7 +15,7 @@ _WRITTEN_IN_PART = re.compile(r"\d+ requested and \d+ written")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
-    """The system's OSError, and those of safetensors and numpy, which tell it in their words only."""
+    """The system's OSError, and those of safetensors and numpy, which only mention it in the message."""
     if not any(map(_is_full, chain(error))):
         return None
     kept = context.setting("training.keep_checkpoints")

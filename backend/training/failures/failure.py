@@ -1,4 +1,4 @@
-"""What a failure is, what it is judged by, and which event an exception becomes; each file beside this one recognises one kind."""
+"""What a failure is, its context, and how an exception becomes an event; each file beside it recognises one kind."""
 
 import time
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ UNKNOWN_HINT = message("See the log for details; burnish report {run} writes a r
 
 @dataclass(frozen=True)
 class Failure:
-    """What a person is told of a failure: a sentence, the way out in words, and the way out as data."""
+    """The explanation of a failure: a sentence, the fix in words, and the fix as data."""
 
     message: str
     hint: str = ""
@@ -37,7 +37,7 @@ class Failure:
 
 
 class FailureContext:
-    """A run at the moment of its failure. What cannot be read is None: it must not hide the failure itself."""
+    """The state of a run when it failed. Unreadable values are None: they must not hide the failure itself."""
 
     def __init__(self, folder: RunFolder, spec: RunSpec | None = None) -> None:
         self.folder, self._known_spec = folder, spec
@@ -51,7 +51,7 @@ class FailureContext:
 
     @cached_property
     def spec(self) -> RunSpec | None:
-        """The complete spec, as the attempt knows it, or read if the failure came before that."""
+        """The complete spec of the attempt, or read from the file if the failure came earlier."""
         try:
             return self._known_spec or read_run(self.folder)
         except (InputError, OSError):
@@ -59,32 +59,32 @@ class FailureContext:
 
     @cached_property
     def plan(self) -> PlanMade | None:
-        """What the present attempt was about to do; None before its data was ready."""
+        """The plan of the current attempt; None before its data was ready."""
         plans = [event for event in self._events if isinstance(event, PlanMade)]
         return plans[-1] if plans else None
 
     @cached_property
     def precision(self) -> str:
-        """What the present attempt computes in, for the setting may leave the choice; empty before it began."""
+        """The current attempt's precision, because the setting may be automatic; empty before it started."""
         begun = [event for event in self._events if isinstance(event, RunStarted | RunResumed)]
         return begun[-1].precision if begun else ""
 
     @cached_property
     def stage(self) -> str:
-        """What the present attempt was doing; compiling is done for the sake of another stage."""
+        """What the current attempt was doing; compiling counts as the stage that needed it."""
         stages = [event.stage for event in self._events if isinstance(event, StageStarted)]
         return next((stage for stage in reversed(stages) if stage != "compiling"), "")
 
     @cached_property
     def _events(self) -> list[AnyEvent]:
-        """Those of the present attempt, nearly without its steps: there may be no memory for all of them."""
+        """The current attempt's events, with almost no steps: there may be no memory for all of them."""
         found = landmarks(self.folder.events)
         begun = [number for number, event in enumerate(found) if isinstance(event, RunStarted | RunResumed)]
         return found[begun[-1] :] if begun else []
 
     @cached_property
     def can_resume(self) -> bool:
-        """Whether there is a checkpoint to go on from."""
+        """Whether there is a checkpoint to continue from."""
         try:
             return Checkpoints(self.folder).latest() is not None
         except OSError:
@@ -100,7 +100,7 @@ class FailureContext:
 
     @cached_property
     def is_convertible(self) -> bool:
-        """Whether the model is here with weights in an old format that nobody agreed to convert."""
+        """Whether the model is here with old-format weights whose conversion nobody approved."""
         try:
             return self.spec is not None and not locate_model(self.spec, local_only=True)
         except InputError as refusal:
@@ -108,7 +108,7 @@ class FailureContext:
 
     @cached_property
     def positions(self) -> int | None:
-        """Tokens that the model can count; None where it counts without end, or is not here."""
+        """The model's maximum positions in tokens; None if unlimited, or if it is not here."""
         try:
             config = read_config(self.model) if self.model else {}
         except (InputError, OSError):
@@ -117,7 +117,7 @@ class FailureContext:
 
     @property
     def longest(self) -> int | None:
-        """Most tokens that a row of the run may have."""
+        """The most tokens that a row of the run may have."""
         return self.setting("task.max_length") or self.positions
 
 
@@ -125,12 +125,12 @@ class Recogniser(Protocol):
     """Each file of this folder exports one as FAILURE."""
 
     def __call__(self, error: BaseException, context: FailureContext) -> Failure | None:
-        """The failure, or None where the exception is of another kind."""
+        """The failure, or None if the exception is of another kind."""
         ...
 
 
 def failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
-    """The final event for an exception: a sentence, a stable code, and what helps where that is known."""
+    """The final event for an exception: a sentence, a stable code, and a fix if one is known."""
     code, failure = recognise_failure(error, context) or _recognise(error, context)
     return RunFinished(
         time=time.time(),
@@ -144,7 +144,7 @@ def failure_event(error: BaseException, step: int, context: FailureContext) -> R
 
 
 def unknown_failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
-    """The final event where even telling what happened fails, for example without memory; it looks at nothing of the run."""
+    """The final event if even explaining the failure fails, for example without memory; reads nothing of the run."""
     code, failure = _unknown(error, context)
     return RunFinished(
         time=time.time(), state="failed", step=step, message=redact(failure.message), code=code, hint=failure.hint
@@ -152,7 +152,7 @@ def unknown_failure_event(error: BaseException, step: int, context: FailureConte
 
 
 def recognise_failure(error: BaseException, context: FailureContext) -> tuple[str, Failure] | None:
-    """The code and words of the first recogniser that knows the exception; a code is the recogniser's file name."""
+    """The code and message from the first recogniser that matches the exception; the code is its file name."""
     for name in registry.names("failure"):
         recognise: Recogniser = registry.find("failure", name, "failure")
         if failure := recognise(error, context):
@@ -179,7 +179,7 @@ def _unknown(error: BaseException, context: FailureContext) -> tuple[str, Failur
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those that it came from, newest first; also those that `from None` keeps out of sight."""
+    """The exception and its causes, newest first; also those hidden by `from None`."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
@@ -189,5 +189,5 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def kinds(error: BaseException) -> set[str]:
-    """The names of an exception's classes, by which a library's exception is known without importing the library."""
+    """The names of an exception's classes, to recognise a library's exception without importing it."""
     return {kind.__name__ for kind in type(error).__mro__}

@@ -1,4 +1,4 @@
-"""Recognises a model hub that cannot be reached, or that the offline switch keeps from being asked."""
+"""Recognises a model hub that cannot be reached, or that offline mode blocks."""
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -17,7 +17,7 @@ _LIBRARIES = ("httpx", "httpcore", "requests", "huggingface_hub")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
-    """The hub library's own errors, those of the HTTP library below it, datasets', and our sentence about each."""
+    """The hub library's own errors, those of the HTTP library below it, datasets', and our message for each."""
     found = list(chain(error))
     own = next((str(each) for each in found if isinstance(each, InputError)), "")
     if (

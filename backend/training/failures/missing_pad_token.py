@@ -1,4 +1,4 @@
-"""Recognises a tokenizer or a model without a padding token, as transformers refuses it."""
+"""Recognises a tokenizer or model without a padding token, as reported by transformers."""
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -28,7 +28,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
 
 
 def _fix(context: FailureContext) -> RunFix | None:
-    """The end of a text fills: filler is known by the attention mask, so no real token is mistaken for it."""
+    """Use the end token for padding: it is identified by the attention mask, so no real token is mistaken for it."""
     folder = context.model
     token = end_token(folder) if folder else ""
     if not folder or not token or context.setting(_PAD_TOKEN) == token:

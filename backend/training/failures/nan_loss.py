@@ -1,4 +1,4 @@
-"""Recognises a loss or a gradient that is no number any more, or that never was one."""
+"""Recognises a loss or gradient that became NaN or infinite, or was from the start."""
 
 from backend.contract.errors import RunFailed
 from backend.contract.messages import message
@@ -46,7 +46,7 @@ def _hint(context: FailureContext) -> str:
 
 
 def _fix(context: FailureContext) -> RunFix | None:
-    """A new run from the beginning: weights that led to this are no good start."""
+    """A new run from the start: the current weights are not a good starting point."""
     if _is_half(context):
         return RunFix({"hardware.precision": "float32"})
     rate = context.setting("training.learning_rate")
@@ -58,7 +58,7 @@ def _is_half(context: FailureContext) -> bool:
 
 
 def _never_a_number(problem: str, context: FailureContext) -> Failure:
-    """No weight was changed yet, so neither learning rate nor warm-up is to blame, and going on would give the same."""
+    """No weight has changed yet, so neither learning rate nor warm-up is to blame, and resuming would give the same."""
     unsound = _find_unsound(context)
     if unsound is not None:
         return Failure(

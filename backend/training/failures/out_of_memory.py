@@ -1,4 +1,4 @@
-"""Recognises memory that ran out, of the computer or of an accelerator, as the engines and their libraries say it."""
+"""Recognises out-of-memory errors, on the computer or an accelerator, as engines and libraries report them."""
 
 import errno
 
@@ -33,7 +33,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
 
 
 def _halve_evaluation_batch(context: FailureContext, plan: PlanMade) -> RunFix | None:
-    """Half as many rows at once; what helps training is no help here, except for shorter texts."""
+    """Halve the evaluation batch size; of the fixes for training only shorter texts help here."""
     rows = evaluation_rows(context.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
     if rows > 1:
         return RunFix({"evaluation.batch_size": rows // 2}, resume=context.can_resume)

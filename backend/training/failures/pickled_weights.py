@@ -1,4 +1,4 @@
-"""Recognises a model whose weights come only in a format that can hold programs (pickle), or in Flax's."""
+"""Recognises a model whose weights only exist in a format that can contain code (pickle), or in Flax's."""
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -16,7 +16,7 @@ ELSEWHERE = message("Choose a model with safetensors weights.")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
-    """Our own refusal, transformers' (`a serious vulnerability issue in torch.load`), and torch's UnpicklingError."""
+    """Our own error, transformers' (`a serious vulnerability issue in torch.load`), and torch's UnpicklingError."""
     for each in chain(error):
         if "UnpicklingError" in kinds(each):
             return Failure(MORE_THAN_NUMBERS, ELSEWHERE)

@@ -1,4 +1,4 @@
-"""Recognises rows that are longer than the model can count."""
+"""Recognises rows that are longer than the model's positions."""
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -10,7 +10,7 @@ _BEYOND_BUFFER = ("expanded size of the tensor", "must match the size of tensor"
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
-    """The check before training; torch's IndexError of an embedding and RuntimeError of a position buffer."""
+    """The check before training; torch's IndexError from an embedding and RuntimeError from a position buffer."""
     longest, positions = context.setting("task.max_length"), context.positions
     if longest is None or positions is None or longest <= positions:
         return None  # then the same exception means something else, for example a vocabulary that does not fit

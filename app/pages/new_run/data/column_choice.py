@@ -1,4 +1,4 @@
-"""Assigns columns of the data to the inputs of the task: detected with a reason, changed, and set back."""
+"""Assigns data columns to the task's inputs: detected with a reason, changed, and reset."""
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
@@ -23,7 +23,7 @@ WHY_LETTERS = 46
 
 
 class _Dot(QWidget):
-    """The colour that the part's column has in the preview."""
+    """The colour of the role's column in the preview."""
 
     def __init__(self, token: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,7 +31,7 @@ class _Dot(QWidget):
         self.setFixedSize(QSize(10, 10))
 
     def set_on(self, on: bool) -> None:
-        """Filled where a column plays the part."""
+        """Filled if the role has a column."""
         self.is_on = on
         self.update()
 
@@ -45,7 +45,7 @@ class _Dot(QWidget):
 
 
 class _Part:
-    """The widgets of one part."""
+    """The widgets of one role."""
 
     def __init__(self, part: Column, place: int) -> None:
         self.part = part
@@ -65,11 +65,11 @@ class _Part:
         self.back.hide()
 
     def widgets(self) -> tuple[QWidget, ...]:
-        """Those that are always seen together."""
+        """The widgets that are always shown together."""
         return self.caption, self.dot, self.box, self.reason
 
     def show_preview(self, preview: DataPreview, chosen: str | None) -> None:
-        """Offer the columns; one that cannot play the part is there, disabled, with the reason."""
+        """Offer the columns; unsuitable ones are disabled, with the reason."""
         self._offer(preview)
         if chosen and chosen not in preview.columns:
             self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
@@ -115,7 +115,7 @@ class _Part:
 
 
 class ColumnChoice(QWidget):
-    """One drop-down per part, with the reason of the guess beside it."""
+    """One drop-down per role, with the reason for the guess beside it."""
 
     changed = Signal(str, object)
     """Part and column (None: not used)."""
@@ -132,23 +132,23 @@ class ColumnChoice(QWidget):
 
     @property
     def boxes(self) -> dict[str, QuietComboBox]:
-        """Part → its drop-down."""
+        """Role → its drop-down."""
         return {name: part.box for name, part in self._parts.items()}
 
     def reason(self, part: str) -> str:
-        """What is said beside a drop-down."""
+        """The text beside a drop-down."""
         return self._parts[part].reason.text()
 
     def back_button(self, part: str) -> IconToolButton:
-        """The button that takes the guess again."""
+        """The button that restores the guess."""
         return self._parts[part].back
 
     def titles(self) -> dict[str, tuple[str, str]]:
-        """Part → title and colour."""
+        """Role → title and colour."""
         return {name: (part.part.title, part_color(place)) for place, (name, part) in enumerate(self._parts.items())}
 
     def set_parts(self, parts: list[Column]) -> None:
-        """The parts of another task."""
+        """Show another task's roles."""
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -165,13 +165,13 @@ class ColumnChoice(QWidget):
         self.changed.emit(name, self._parts[name].box.itemData(number))
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
-        """Offer the data's columns and show which are chosen; a chosen one that is not there stays, marked."""
+        """Offer the data's columns and show the chosen ones; a chosen one that is missing is kept and marked."""
         for name, part in self._parts.items():
             part.show_preview(preview, columns.get(name))
         self._show_needed(columns)
 
     def _show_needed(self, columns: dict[str, str | None]) -> None:
-        """Of parts that are numbered (`choice_0` …) those in use and one more."""
+        """For numbered roles (`choice_0` …) show those in use and one more."""
         free: set[str] = set()
         for name, part in self._parts.items():
             stem, _, number = name.rpartition("_")

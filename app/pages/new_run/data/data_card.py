@@ -98,7 +98,7 @@ class DataCard(Card):
             self.corner.addWidget(widget)
 
     def _waiting(self) -> QWidget:
-        """A bar and a button that ends the reading."""
+        """A progress bar with a button that stops reading."""
         self.waiting, self.bar = QWidget(), ThinProgressBar()
         self.stop = IconButton(tr("Stop"), "stop", "quiet")
         self.stop.setToolTip(tr("Stop reading the data"))
@@ -137,7 +137,7 @@ class DataCard(Card):
     # What can be chosen
 
     def set_sources(self, sources: Sequence[SourceEntry]) -> None:
-        """Offer these; a single one is not worth a row."""
+        """Offer these sources; the row is hidden if there is only one."""
         self._sources = {source.name: source for source in sources}
         self.source.clear()
         for source in sources:
@@ -147,11 +147,11 @@ class DataCard(Card):
             widget.setVisible(len(sources) > 1)
 
     def set_parts(self, parts: list[Column]) -> None:
-        """Another task, or another setting of it: other columns."""
+        """Show the columns of another task, or of another setting of it."""
         self.columns.set_parts(parts)
 
     def show_draft(self, draft: Draft) -> None:
-        """Show what the draft says."""
+        """Show the draft's values."""
         self._draft = draft
         source = str(draft.get("data.source", "files"))
         self.source.setCurrentIndex(self.source.findData(source))
@@ -194,7 +194,7 @@ class DataCard(Card):
             self._form = None
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show a mistake that belongs to this card; says whether it does."""
+        """Show an error of this card; returns whether it belongs here."""
         if not field.startswith("data"):
             return False
         if self._form is None or not self._form.mark(field, sentence):
@@ -202,7 +202,7 @@ class DataCard(Card):
         return True
 
     def clear_marks(self) -> None:
-        """Take the mistakes away that were said from outside."""
+        """Clear the errors reported from outside."""
         if self._form is not None:
             self._form.clear_marks()
 
@@ -211,38 +211,38 @@ class DataCard(Card):
         return [] if self._form is None else [self._form]
 
     def show_matches(self, keys: Collection[str] | None) -> None:
-        """Unfold the settings of these keys."""
+        """Expand the settings with these keys."""
         if self._form is not None:
             self._form.show_matches(keys or (), alone=False)
 
     def mistakes(self) -> list[str]:
-        """The sentences of all marked fields."""
+        """The error messages of all marked fields."""
         return self._form.mistake_sentences() if self._form is not None else []
 
     # What was dropped or named
 
     def own_folder(self) -> str:
-        """The key of the folder that the chosen source reads by itself; empty where it reads files or names."""
+        """The folder key that the chosen source reads itself; empty if it reads files or names."""
         source = self._sources.get(str(self._draft.get("data.source", "files")))
         return f"data.{source.path_fields[0]}" if source is not None and split_kind(source) == "own" else ""
 
     def show_recognising(self) -> None:
-        """Something was dropped and is being looked at."""
+        """Show that a drop is being recognised."""
         self.banner.clear()
         self.forget_recognised()
         self.state.setText(tr("Inspecting the dropped files…"))
 
     def show_recognised(self, found: RecognisedData, task: str) -> None:
-        """What was taken, and from what kind of file; `task` names another one that such data is made for."""
+        """Show what was recognised and used; `task` names a better task for such data."""
         self._recognised_rows = _rows_of(self._draft)
         self.recognised.say(found, task)
 
     def forget_recognised(self) -> None:
-        """What was recognised is no more of interest."""
+        """Hide what was recognised."""
         self.recognised.forget()
 
     def show_refused(self, sentence: str) -> None:
-        """What was dropped is nothing to train on; what was chosen before stays."""
+        """Show why a drop is not usable; the previous choice is kept."""
         self.forget_recognised()
         self.show_problem(sentence)
 
@@ -260,7 +260,7 @@ class DataCard(Card):
             button.setEnabled(on)
 
     def show_reading(self, progress: Progress | None = None) -> None:
-        """The data is being read; `progress` says how far it is."""
+        """Show that the data is being read, with its progress."""
         self._offer_looks(False)
         share = progress.done / progress.total if progress is not None and progress.total else None
         self.state.setText(tr("Reading…") if share is None else tr("Reading… {share:.0%}", share=share))
@@ -268,7 +268,7 @@ class DataCard(Card):
         self.waiting.show()
 
     def show_problem(self, sentence: str, again: bool = False) -> None:
-        """The data cannot be used, or (empty) there is none; `again` offers to read it once more."""
+        """Show why the data cannot be used, or (empty) that there is none; `again` offers a retry."""
         self.again.setVisible(again)
         if sentence:
             self.banner.show_message("error", sentence)
@@ -277,7 +277,7 @@ class DataCard(Card):
         self.state.setText("")
 
     def offer_fix(self, fix: Fix) -> None:
-        """Beside the problem stands a button that takes this way out, and below it how the data would look then."""
+        """Offer a fix beside the problem, with a preview of the data after it."""
         self.again.hide()  # the same would be said again
         self.banner.offer_fix(fix, self.banner.text())
 
@@ -286,18 +286,18 @@ class DataCard(Card):
             self.changed.emit(key, value)
 
     def show_unread(self) -> None:
-        """The data cannot be read, so nothing of other data is shown."""
+        """Show that the data cannot be read, and nothing from other data."""
         self.banner.clear()
         self._show_nothing()
 
     def show_nothing(self) -> None:
-        """No data is chosen."""
+        """Show that no data is chosen."""
         self.banner.clear()
         self.forget_recognised()
         self._show_nothing()
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
-        """The first rows, the columns, the labels, and what had to be left out."""
+        """Show the first rows, the columns, the labels, and what was left out."""
         self.banner.clear()
         if preview.fix is not None:
             self.again.hide()
@@ -313,23 +313,23 @@ class DataCard(Card):
     # Drops
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A file dropped anywhere on the card is training data."""
+        """Accept a file dropped anywhere on the card as training data."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Whatever it is, it is recognised by its content."""
+        """Recognise whatever was dropped by its content."""
         event.acceptProposedAction()
         self.dropped.emit(dropped_paths(event), "")
 
 
 def _rows_of(draft: Draft) -> object:
-    """What says which rows are read, as far as the draft says it."""
+    """The settings that determine which rows are read, as far as the draft has them."""
     return [draft.get(f"data.{key}") for key in ("source", "train", "folder", "name")]
 
 
 class RecognisedNote(QFrame):
-    """Hidden while there is nothing to say; its buttons stand below the words, which may be long."""
+    """Hidden while there is nothing to say; its buttons are below the text, which may be long."""
 
     undo_asked = Signal()
     """The user asked to restore the settings from before the detection."""
@@ -358,11 +358,11 @@ class RecognisedNote(QFrame):
         self.hide()
 
     def text(self) -> str:
-        """What is said; empty where nothing is."""
+        """The text shown; empty if there is none."""
         return self.words.text()
 
     def say(self, found: RecognisedData, task: str) -> None:
-        """What was taken, and what was left out; `task` names another one that such data is made for."""
+        """Show what was used, and what was left out; `task` names a better task for such data."""
         warnings = map(in_titles, found.warnings)
         sentence = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
         self.words.setText(sentence)
@@ -373,6 +373,6 @@ class RecognisedNote(QFrame):
         self.show()
 
     def forget(self) -> None:
-        """Say nothing any more."""
+        """Hide the message."""
         self.words.setText("")
         self.hide()

@@ -29,7 +29,7 @@ _OTHERS = {
 
 
 class DataController(QObject):
-    """The newest drop wins, and so does the newest look at all rows; the same rows are not looked at twice."""
+    """The newest drop wins, and so does the newest scan of all rows; the same rows are not scanned twice."""
 
     changed = Signal(dict)
     """Values of the spec to set, in order."""
@@ -74,7 +74,7 @@ class DataController(QObject):
     # What was dropped or named: it is recognised, put in place, said, and can be undone
 
     def take(self, paths: Sequence[str], split: str = "") -> None:
-        """These were dropped: whatever they are, use them, or say why not."""
+        """Use what was dropped, or show why it is not usable."""
         own = self._card.own_folder() if len(paths) == 1 and not PurePath(paths[0]).suffix else ""
 
         def use(found: RecognisedData) -> None:
@@ -89,7 +89,7 @@ class DataController(QObject):
         self._card.show_recognising()
 
     def check(self, value: str | list[str]) -> None:
-        """These were typed or chosen: they stay, but another source or format may have to read them."""
+        """Check what was typed or chosen: it is kept, but may need another source or format."""
 
         def use(found: RecognisedData) -> None:
             if is_read_otherwise(self._data(), found.data):
@@ -138,7 +138,7 @@ class DataController(QObject):
     # The look at all rows, once the first ones are known
 
     def arguments(self) -> dict[str, Any]:
-        """What is looked at: the task, the data, and the model whose tokens are counted where it lies here."""
+        """What to examine: the task, the data, and the model whose tokens are counted if it is on this computer."""
         model = self._checks.model
         named = self._draft.get("model.tokenizer") or (model.folder if model is not None else "")
         return {"task": self._draft.get("task"), "data": self._draft.get("data"), "model": named or None}
@@ -163,7 +163,7 @@ class DataController(QObject):
     def _on_no_glance(self, mistake: ErrorReply) -> None:
         self.glance = None
         self._card.view.show_glance(None)
-        # What else stands in the way of a run is said by its plan, or by what is still to be chosen.
+        # Other obstacles are reported by the plan, or by what still has to be chosen.
         if mistake.field in ("data.validation", "data.test"):
             self._card.mark(mistake.field, formatting.sentence(mistake.message, mistake.field))
 
@@ -171,7 +171,7 @@ class DataController(QObject):
         self._card.view.show_counting(progress.done / progress.total if progress.total else None)
 
     def _on_stop(self) -> None:
-        """The person does not want to wait for all rows."""
+        """Stop scanning all rows."""
         self._glance.stop()
         self._card.view.show_stopped()
 
@@ -190,7 +190,7 @@ class DataController(QObject):
         self.unusable.show_rows(self.glance, self.arguments())
 
     def show_row(self, row: int) -> None:
-        """Show a row of the preview whole."""
+        """Show one row of the preview in full."""
         if self._checks.preview is not None:
             self.row = self.row or RowDialog(self._client, self._page)
             self.row.show_row(self._checks.preview, row, self.arguments())

@@ -19,7 +19,7 @@ STOPPED = tr("Not all rows were checked. The run reads all of them and reports t
 
 
 class DataView(QWidget):
-    """`columns` is where the parts are chosen; without a preview all of it is hidden."""
+    """`columns` is where roles are chosen; hidden without a preview."""
 
     unusable_asked = Signal()
     stop_asked = Signal()
@@ -87,7 +87,7 @@ class DataView(QWidget):
             column.addWidget(widget)
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
-        """The first rows and the columns; what all rows hold comes later."""
+        """Show the first rows and the columns; the summary of all rows comes later."""
         self._preview, self._glance = preview, None
         kinds = {column.name: column.kind for column in preview.looks}
         parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
@@ -99,24 +99,24 @@ class DataView(QWidget):
         self.show()
 
     def show_glance(self, glance: DataSummary | None) -> None:
-        """What all rows hold; None where nothing is known."""
+        """Show the summary of all rows; None if there is none."""
         if self._preview is not None:
             self._glance = glance
             self.counting.hide()
             self._show()
 
     def show_counting(self, fraction: float | None) -> None:
-        """All rows are being looked at."""
+        """Show that all rows are being scanned."""
         self.counted.set_fraction(fraction)
         self.counting.setVisible(self._preview is not None)
 
     def show_stopped(self) -> None:
-        """All rows were not looked at."""
+        """Show that the scan was stopped."""
         self.counting.hide()
         _say(self.notes, STOPPED)
 
     def clear(self) -> None:
-        """There is no data."""
+        """Show that there is no data."""
         self._preview = self._glance = None
         self.counting.hide()
         self.hide()
@@ -154,6 +154,6 @@ class DataView(QWidget):
 
 
 def _say(words: QWidget, text: str) -> None:
-    """A sentence that takes no room where there is none."""
+    """A sentence that takes no space when it is empty."""
     words.setText(text)  # type: ignore[attr-defined]
     words.setVisible(bool(text))

@@ -18,7 +18,7 @@ _DRAGGED = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
 
 
 class PageDrops(QObject):
-    """Watches the window, since a drag over a text field would else be the field's; what takes drops itself keeps them."""
+    """Filters the window's events, because a text field would take the drag; widgets that accept drops keep them."""
 
     dropped = Signal(list, str)
     """Paths, and the split on whose field they were dropped; empty elsewhere."""
@@ -34,7 +34,7 @@ class PageDrops(QObject):
         paste.activated.connect(self.paste)
 
     def paste(self) -> None:
-        """Take the paths or addresses on the clipboard for data."""
+        """Use the paths or URLs on the clipboard as data."""
         paths = dropped_places(QGuiApplication.clipboard().mimeData())
         if paths and not are_specs(paths):
             self.dropped.emit(paths, "")
@@ -58,7 +58,7 @@ class PageDrops(QObject):
             self._window = handle
 
     def _on_dragged(self, event: QDropEvent) -> bool:
-        """Whether the event is answered here."""
+        """Returns whether the event was handled here."""
         place = self._page.mapFrom(self._page.window(), event.position().toPoint())
         paths = dropped_places(event.mimeData()) if self._page.isVisible() and self._page.rect().contains(place) else []
         if not paths or are_specs(paths) or self._is_taken(place):
@@ -75,7 +75,7 @@ class PageDrops(QObject):
         return True
 
     def _target(self, place: QPoint) -> tuple[str, QRect]:
-        """The split whose field is there, and what is to be framed."""
+        """The split whose field is there, and the area to frame."""
         for split, field in self._card.splits.fields().items():
             area = QRect(field.mapTo(self._page, QPoint(0, 0)), field.size())
             if field.isVisible() and area.contains(place):
@@ -83,7 +83,7 @@ class PageDrops(QObject):
         return "", self._page.rect()
 
     def _is_taken(self, place: QPoint) -> bool:
-        """Whether a card of another kind takes drops there, such as the model's."""
+        """Whether a different card takes drops there, such as the model's."""
         widget: QWidget | None = self._page.childAt(place)
         if widget is not None and self._card.isAncestorOf(widget):
             return False
@@ -95,7 +95,7 @@ class PageDrops(QObject):
 
 
 def dropped_places(mime: QMimeData) -> list[str]:
-    """Paths of local files, addresses of others, or the paths that a text lists."""
+    """Local paths, other URLs, or the paths listed in a text."""
     if mime.hasUrls():
         return [url.toLocalFile() if url.isLocalFile() else url.toString() for url in mime.urls()]
     return paths_in_text(mime.text()) if mime.hasText() and len(mime.text()) < 100_000 else []

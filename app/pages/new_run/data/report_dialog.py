@@ -25,7 +25,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class ReportDialog(QDialog):
-    """Beside the window, which can be used meanwhile. Closing it ends the question."""
+    """A non-modal dialog. Closing it stops the query."""
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,7 +83,7 @@ class ReportDialog(QDialog):
         return page
 
     def ask(self, arguments: Mapping[str, Any], subject: str) -> None:
-        """Open on the data that the question's arguments name; `subject` says whose report it is."""
+        """Open with the data in the query's arguments; `subject` says whose report it is."""
         self._arguments = arguments
         self.subtitle.setText(subject)
         self.show()
@@ -148,7 +148,7 @@ class ReportDialog(QDialog):
 
 
 class ReportView(QScrollArea):
-    """Scrolls with the keyboard; shows one report at a time."""
+    """Scrollable by keyboard; shows one report at a time."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)
@@ -157,7 +157,7 @@ class ReportView(QScrollArea):
         self.cards: dict[str, Card] = {}
 
     def show_report(self, report: DataReport) -> None:
-        """Show another report, from its beginning."""
+        """Show another report, scrolled to the top."""
         inside = QWidget()
         inside.setObjectName("scrolled")
         column = QVBoxLayout(inside)

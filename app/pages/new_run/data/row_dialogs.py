@@ -25,7 +25,7 @@ LINES_TALL = 8
 
 
 class RowDialog(QDialog):
-    """Shows what the preview has at once, and what it had to cut when it comes."""
+    """Shows the preview's text at once, and the full text when it arrives."""
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +44,7 @@ class RowDialog(QDialog):
         self.finished.connect(self._forget)
 
     def show_row(self, preview: DataPreview, row: int, arguments: Mapping[str, Any]) -> None:
-        """Open on a row; `arguments` name the data, of which a long cell is asked for whole."""
+        """Open with a row; `arguments` name the data, from which long cells are requested in full."""
         self._forget()
         self.title.setText(
             tr(
@@ -95,7 +95,7 @@ class RowDialog(QDialog):
 
 
 class UnusableDialog(QDialog):
-    """Beside the window, which can be used meanwhile."""
+    """A non-modal dialog."""
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,7 +123,7 @@ class UnusableDialog(QDialog):
         column.addLayout(foot)
 
     def show_rows(self, glance: DataSummary, arguments: Mapping[str, Any]) -> None:
-        """Open on a glance; `arguments` name the data for the export."""
+        """Open with a data summary; `arguments` name the data for the export."""
         self._arguments = arguments
         listed = [(split_title(split.split), row) for split in glance.splits for row in split.first_unusable]
         count = sum(split.unusable for split in glance.splits)
@@ -157,7 +157,7 @@ class UnusableDialog(QDialog):
             self.write(path)
 
     def write(self, path: str) -> None:
-        """Write all of them to a file."""
+        """Write all unusable rows to a file."""
         self.said.setText(tr("Writing…"))
         self._client.ask("export_unusable", {**self._arguments, "output": path}, self._on_written, self._on_mistake)
 

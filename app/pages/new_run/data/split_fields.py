@@ -40,7 +40,7 @@ HINTS: dict[SplitKind, tuple[str, str, str]] = {
 
 
 class SplitFields(QWidget):
-    """Emits `changed` with the dotted key of the spec, and `refused` with a sentence where a fraction is none."""
+    """Emits `changed` with the dotted key of the spec, and `refused` with a sentence for an invalid fraction."""
 
     changed = Signal(str, object)
     refused = Signal(str)
@@ -71,7 +71,7 @@ class SplitFields(QWidget):
         self._take_kind("files")
 
     def fields(self) -> dict[str, PathField]:
-        """Split → the field in which its files are named."""
+        """Split → its field for files."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     def _both(self) -> QWidget:
@@ -85,7 +85,7 @@ class SplitFields(QWidget):
         return both
 
     def show_draft(self, draft: Draft, kind: SplitKind) -> None:
-        """Show what the draft says of the splits of such a source."""
+        """Show the draft's splits for such a source."""
         if kind != self._kind:
             self._take_kind(kind)
         self.train.set_value(draft.get("data.train"))

@@ -18,7 +18,7 @@ from backend.contract.rpc.protocol import ErrorReply, Progress
 
 
 class ModelDownload(QObject):
-    """One at a time; whoever shows it listens to `changed`."""
+    """One download at a time; views listen to `changed`."""
 
     changed = Signal()
     finished = Signal(object)
@@ -38,11 +38,11 @@ class ModelDownload(QObject):
 
     @property
     def goes_on(self) -> bool:
-        """Whether something is being downloaded."""
+        """Whether a download is running."""
         return self._ticket is not None
 
     def start(self, name: str, revision: str = "main") -> None:
-        """Begin, or go on where an earlier download of it ended."""
+        """Start or resume a download."""
         self.stop()
         self.name, self.failure, self.pace = name, "", DownloadPace()
         self._clock.start()
@@ -52,13 +52,13 @@ class ModelDownload(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """End it; what has arrived is kept."""
+        """Stop it; what has arrived is kept."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._end()
 
     def unfinished(self) -> str:
-        """What closing the window would end, as a sentence; empty where nothing goes on."""
+        """What closing the window would stop, as a sentence; empty if nothing is running."""
         if not self.goes_on:
             return ""
         return tr(
@@ -91,7 +91,7 @@ class ModelDownload(QObject):
 
 
 class DownloadBar(QWidget):
-    """Hidden while nothing is downloaded, unless the last one failed: then it says why and offers to go on."""
+    """Hidden while nothing is downloading, unless the last download failed: then it shows why and offers to resume."""
 
     def __init__(self, download: ModelDownload, parent: QWidget | None = None) -> None:
         super().__init__(parent)

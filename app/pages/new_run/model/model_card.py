@@ -1,4 +1,4 @@
-"""The model card: the model's name, what keeps it from being used, and what its folder contains."""
+"""The model card: the model's name, why it cannot be used, and what its folder contains."""
 
 from pathlib import Path
 
@@ -151,7 +151,7 @@ class ModelCard(Card):
             row.addWidget(button)
 
     def _build_looks(self) -> QWidget:
-        """Buttons that look further into the chosen model."""
+        """Buttons for further details about the chosen model."""
         self.open = IconButton(tr("Open folder"), "folder", "quiet")
         self.tokenizer = IconButton(tr("View tokenizer"), "text", "quiet")
         self.tokenizer.setToolTip(tr("Open its tokenizer on the Tokenizer page"))
@@ -166,7 +166,7 @@ class ModelCard(Card):
         return holder
 
     def use_download(self, download: ModelDownload) -> None:
-        """Show this download, once it goes on."""
+        """Show this download once it is running."""
         self.progress = DownloadBar(download)
         self.body.insertWidget(1, self.progress)
         self._download = download
@@ -175,14 +175,14 @@ class ModelCard(Card):
     # The choice
 
     def _embed(self, task: str) -> None:
-        """One click chooses the embedded model that goes with the task."""
+        """Choose the embedded model for the task with one click."""
         self._embedded = demo_model(task)
         self.embedded.setText(self._embedded.name)
         self.embedded.setAccessibleName(tr("Start from {name}", name=self._embedded.name))
         self.embedded.setToolTip(tr("A demo model: {use}", use=self._embedded.use))
 
     def show_draft(self, draft: Draft) -> None:
-        """Show what the draft says."""
+        """Show the draft's values."""
         self._draft = draft
         self._embed(str(draft.get("task.type") or ""))
         chosen = str(draft.get("model.name_or_path") or "")
@@ -200,7 +200,7 @@ class ModelCard(Card):
             widget.setVisible(not name)
 
     def choose(self, name: str) -> None:
-        """As if a person had chosen it."""
+        """Choose it as if the user had."""
         if name != self._chosen:
             # What is known, and what can be agreed to, belongs to the model before.
             self.show_nothing()
@@ -211,7 +211,7 @@ class ModelCard(Card):
         self.choose(self.name.text().strip())
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show a mistake that belongs to this card; says whether it does."""
+        """Show an error of this card; returns whether it belongs here."""
         if not field.startswith("model"):
             return False
         self._say(ModelObstacle("error", sentence))
@@ -220,7 +220,7 @@ class ModelCard(Card):
     # What it is
 
     def show_nothing(self) -> None:
-        """Nothing is known of the model, or none is chosen."""
+        """Show that nothing is known about the model, or none is chosen."""
         self._model = None
         for widget in (self.facts, self.notes, self.pill, self.bar, self._looks):
             widget.hide()
@@ -228,7 +228,7 @@ class ModelCard(Card):
         self._say(None)
 
     def show_reading(self, progress: Progress | None = None) -> None:
-        """The model is being looked at, downloaded or converted; meanwhile there is nothing to agree to."""
+        """Show that the model is being read, downloaded or converted, with no consent to give meanwhile."""
         self._say(None)
         self.state.setText(_reading_words(progress))
         self.bar.setVisible(progress is not None)
@@ -236,12 +236,12 @@ class ModelCard(Card):
             self.bar.set_fraction(progress.done / progress.total if progress.total else None)
 
     def show_problem(self, sentence: str) -> None:
-        """The model cannot be used."""
+        """Show why the model cannot be used."""
         self.show_nothing()
         self._say(ModelObstacle("error", sentence, "another"))
 
     def show_description(self, model: ModelDescription, trusted: bool) -> None:
-        """What its folder holds, and what stands in the way."""
+        """Show what its folder contains, and any obstacles."""
         self._model, self._is_trusted = model, trusted
         self.state.setText("")
         self.bar.hide()
@@ -254,7 +254,7 @@ class ModelCard(Card):
         self.look_again()
 
     def look_again(self) -> None:
-        """Another setting of the draft may have put something in the model's way, or out of it."""
+        """Check again: another setting may have caused or removed an obstacle."""
         if self._model is None:
             return
         found = obstacle(self._model, self._is_trusted, self._draft)
@@ -287,12 +287,12 @@ class ModelCard(Card):
             QDesktopServices.openUrl(QUrl.fromLocalFile(self._model.folder))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A folder dropped on the card is a model."""
+        """Accept a folder dropped on the card as a model."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take it; a file of a model stands for its folder."""
+        """Use the drop; a file of a model means its folder."""
         paths = dropped_paths(event)
         if paths:
             event.accept()
@@ -336,7 +336,7 @@ class ModelFacts(QWidget):
 
 
 def safety(model: ModelDescription) -> tuple[str, str]:
-    """The words of a pill, and its kind."""
+    """The text of a pill, and its kind."""
     text, kind = _SAFETY.get(model.weights_format, (model.weights_format, "neutral"))
     if model.needs_remote_code:
         return tr("Custom code"), "warning" if model.code_agreed else "danger"

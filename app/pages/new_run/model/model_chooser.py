@@ -48,7 +48,7 @@ _EMPTY = {
 
 
 class ModelChooser(QDialog):
-    """Beside the window, which can be used meanwhile; a download goes on when it is closed."""
+    """A non-modal dialog; a download continues when it is closed."""
 
     chosen = Signal(str)
 
@@ -143,7 +143,7 @@ class ModelChooser(QDialog):
         self.sources.undescribed.connect(self.marked.show_unasked)
 
     def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
-        """What the list can be limited to."""
+        """Set the tasks that the list can be filtered by."""
         self.task.clear()
         self.task.addItem(tr("For any task"), "")
         for task in tasks:
@@ -152,7 +152,7 @@ class ModelChooser(QDialog):
     # Opening
 
     def open_on(self, current: str, recent: Sequence[str], subtitle: str, *, fitting: bool = False) -> None:
-        """Show it with the chosen model marked."""
+        """Show it with the chosen model selected."""
         self._current, self._recent = current, list(recent)
         self.subtitle.setText(subtitle)
         self.fitting.setChecked(fitting)
@@ -165,13 +165,13 @@ class ModelChooser(QDialog):
         self.words.setFocus()
 
     def refresh(self) -> None:
-        """Ask again what is here, as after a download or for another task."""
+        """Query the local models again, for example after a download or for another task."""
         if not self.sources.here:
             self.stack.show_waiting(tr("Loading models"))
         self.sources.look_here(self._recent)
 
     def show_hub(self) -> None:
-        """Look on the hub."""
+        """Search the hub."""
         self.sides.button(HUB).setChecked(True)
 
     def _is_on_hub(self) -> bool:
@@ -281,7 +281,7 @@ class ModelChooser(QDialog):
             self.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Down goes from the search into the list; Enter in the search line is the search's."""
+        """Down moves from the search field to the list; Enter in the search field starts the search."""
         if event.key() == Qt.Key.Key_Down and self.words.hasFocus():
             self.list.setFocus()
             return
@@ -290,13 +290,13 @@ class ModelChooser(QDialog):
         super().keyPressEvent(event)
 
     def done(self, result: int) -> None:
-        """Nothing is asked for a closed window."""
+        """Stop queries when the dialog closes."""
         self.sources.close()
         super().done(result)
 
 
 class SelectedModelActions(QWidget):
-    """Emits what a person wants of the marked model."""
+    """Emits what the user wants to do with the selected model."""
 
     download_asked = Signal(str)
 
@@ -337,7 +337,7 @@ class SelectedModelActions(QWidget):
             row.addWidget(button)
 
     def show_model(self, model: ModelChoice | None) -> None:
-        """Say all about it; of a hub's model more is said by `show_hub_model`."""
+        """Show all details; `show_hub_model` adds more for a hub model."""
         self._model, self._page = model, ""
         self.name.setText(model_rows.title(model) if model else "")
         self.name.setToolTip(model.name if model else "")
@@ -356,7 +356,7 @@ class SelectedModelActions(QWidget):
         self.download.setText(tr("Resume download") if model and model.started_mb else tr("Download"))
 
     def show_hub_model(self, found: HubModel) -> None:
-        """What a download would bring."""
+        """Show what would be downloaded."""
         if self._model is None or found.choice.name != self._model.name:
             return
         self._page = found.page
@@ -381,11 +381,11 @@ class SelectedModelActions(QWidget):
         self.download.setText(tr("Download {left_mb}", left_mb=formatting.megabytes(found.left_mb)))
 
     def show_unasked(self, sentence: str) -> None:
-        """The hub did not say more about it."""
+        """Show that the hub gave no more details."""
         self.facts.setText(sentence)
 
     def set_downloading(self, goes_on: bool) -> None:
-        """One download at a time."""
+        """Allow only one download at a time."""
         self.download.setEnabled(not goes_on and self._model is not None and not self._model.problem)
         self.download.setToolTip(tr("Another download is in progress. Stop it first") if goes_on else "")
 

@@ -20,7 +20,7 @@ from backend.contract.rpc.plan import DeviceList
 
 
 class ModelController(QObject):
-    """Connects the card with the list and the download, which are made when first asked for."""
+    """Connects the card with the list and the download, which are created on first use."""
 
     def __init__(
         self, context: AppContext, draft: Draft, card: ModelCard, checks: DraftChecks, parent: QWidget
@@ -40,17 +40,17 @@ class ModelController(QObject):
         self.download.finished.connect(self._on_downloaded)
 
     def set_catalog(self, catalog: Catalog) -> None:
-        """Tasks and engines that can be wanted."""
+        """Set the catalog's tasks and engines."""
         self._catalog = catalog
         if self.chooser is not None:
             self.chooser.set_tasks(catalog.tasks)
 
     def unfinished(self) -> str:
-        """What closing the window would end, as a sentence."""
+        """What closing the window would stop, as a sentence."""
         return self.download.unfinished()
 
     def open(self, fitting: bool = False) -> None:
-        """Show the list; `fitting` leaves out what does not go with the run."""
+        """Show the list; `fitting` leaves out what does not fit the run."""
         if self.chooser is None:
             self.chooser = ModelChooser(self._context.client, self.download, self._filter, self._window)
             self.chooser.chosen.connect(self._card.choose)
@@ -62,7 +62,7 @@ class ModelController(QObject):
         return model_filter(self._draft, self._devices)
 
     def _subtitle(self) -> str:
-        """For whom each model is judged."""
+        """The run that each model is judged for."""
         name, engine = self._draft.get("task.type"), self._draft.get("hardware.engine", "torch")
         tasks = {one.name: one.title for one in self._catalog.tasks} if self._catalog else {}
         engines = {one.name: one.title for one in self._catalog.engines} if self._catalog else {}
@@ -84,7 +84,7 @@ class ModelController(QObject):
         )
 
     def _on_downloaded(self, found: DownloadedModel) -> None:
-        """It is chosen where a person waited for it; whoever has marked or chosen another keeps that."""
+        """Choose it if the user was waiting for it; another selection or choice is kept."""
         if self.chooser is not None and self.chooser.isVisible():
             marked = self.chooser.list.current()
             self.chooser.refresh()
@@ -96,7 +96,7 @@ class ModelController(QObject):
 
 
 def model_filter(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
-    """The `wish` of a question about models."""
+    """The `wish` of a query about models."""
     return {
         "task": str(draft.get("task.type") or ""),
         "engine": str(draft.get("hardware.engine", "torch")),
@@ -108,7 +108,7 @@ def model_filter(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
 
 
 def free_mb(draft: Draft, devices: Sequence[Device]) -> float:
-    """Of the device that the run would take, at most what it may use; 0 where none was looked at yet."""
+    """Free memory of the run's device, at most its limit; 0 if none was queried yet."""
     wanted = str(draft.get("hardware.device", "auto"))
     fitting = [one for one in devices if wanted in ("auto", one.kind)]
     best = next((one for one in fitting if one.kind != "cpu"), next(iter(fitting), None))

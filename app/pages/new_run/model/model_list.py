@@ -38,13 +38,13 @@ MARGIN = 12
 
 
 class ModelListModel(GroupedListModel):
-    """Models, and the headings of their groups; a model that does not fit can be marked, so that one may read why."""
+    """Models, and group headings; a model that does not fit can be selected, to read why."""
 
     def __init__(self) -> None:
         super().__init__(model_rows.COLUMNS)
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show these."""
+        """Show these models."""
         models = [line for line in lines if isinstance(line, ModelChoice)]
         are_of_hub = bool(models) and all(one.group == "hub" for one in models)
         self.titles = model_rows.ON_HUB if are_of_hub else model_rows.COLUMNS
@@ -77,7 +77,7 @@ def _ink(line: ModelChoice, column: str) -> str:
 
 
 class _KeepsColor(QStyledItemDelegate):
-    """A marked cell keeps its own colour."""
+    """A selected cell keeps its own colour."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -87,7 +87,7 @@ class _KeepsColor(QStyledItemDelegate):
 
 
 class _TwoLines(QStyledItemDelegate):
-    """The model's name, and below it in small letters what it is for."""
+    """The model's name, and below it in small text what it is for."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         lines = index.model()
@@ -119,7 +119,7 @@ def _draw(painter: QPainter, area: QRect, text: str, pixels: int, token: str, bo
 
 
 class ModelList(GroupedList):
-    """Keeps the marked model marked while the list changes."""
+    """Keeps the selection while the list changes."""
 
     marked = Signal(object)
     """A ModelChoice, or None."""
@@ -142,11 +142,11 @@ class ModelList(GroupedList):
 
     @property
     def models(self) -> list[ModelChoice]:
-        """Those that are listed."""
+        """The listed models."""
         return self._models.items
 
     def set_lines(self, lines: Sequence[Line], wanted: str = "") -> None:
-        """List these, and mark the one that was marked, or `wanted`, or the first that fits."""
+        """List these, and select the previous selection, or `wanted`, or the first that fits."""
         before = self.current()
         self._changing = True
         self._models.show(lines)
@@ -157,11 +157,11 @@ class ModelList(GroupedList):
         self._mark(before.name if before else wanted)
 
     def current(self) -> ModelChoice | None:
-        """The marked model."""
+        """The selected model."""
         return self.item_at_hand()
 
     def mark(self, name: str) -> None:
-        """Mark a model by its name."""
+        """Select a model by name."""
         self._mark(name)
 
     def _mark(self, name: str) -> None:
@@ -182,7 +182,7 @@ class ModelList(GroupedList):
             self.marked.emit(self._models.item(current.row()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The marked model stays in view."""
+        """Keep the selected model in view."""
         super().resizeEvent(event)
         if event.size().height() < event.oldSize().height() and self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())

@@ -18,7 +18,7 @@ MakeFilter = Callable[[], Mapping[str, Any]]
 
 
 class ModelSources(QObject):
-    """Asks the helper; the newest question wins."""
+    """Queries the helper; the newest query wins."""
 
     changed = Signal()
     searching = Signal(str)
@@ -54,17 +54,17 @@ class ModelSources(QObject):
 
     @property
     def is_searching(self) -> bool:
-        """Whether the hub has still to answer."""
+        """Whether the hub has not answered yet."""
         return self._search.waits
 
     def look_here(self, recent: Sequence[str]) -> None:
-        """Ask what is on this computer; `recent` are the names that were used before."""
+        """Query the models on this computer; `recent` are recently used names."""
         self._recent = list(recent)
-        self._here.stop()  # a download may have ended since it was asked
+        self._here.stop()  # a download may have finished since that query
         self._here.ask_now()
 
     def search(self, words: str, *, soon: bool = False) -> None:
-        """Ask the hub; `soon` waits until nothing is typed any more."""
+        """Search the hub; `soon` waits until typing pauses."""
         self._words = words.strip()
         self.on_hub, self.hub_failure, self.is_cut = [], "", False
         if soon:
@@ -74,19 +74,19 @@ class ModelSources(QObject):
         self.searching.emit(self._words)
 
     def stop_search(self, sentence: str = "") -> None:
-        """End the search; `sentence` says why there is nothing to show."""
+        """Stop the search; `sentence` says why there is nothing to show."""
         self._search.stop()
         self.hub_failure = sentence
 
     def describe(self, model: ModelChoice | None) -> None:
-        """Ask what a download of a hub model would bring, and no more about the one before."""
+        """Query what a hub model's download would include, and drop the previous query."""
         self._details.stop()
         self._marked = model.name if model is not None and not model.is_here else ""
         if self._marked:
             self._details.ask_soon()
 
     def close(self) -> None:
-        """Nobody waits for an answer any more."""
+        """Drop all queries."""
         for question in (self._here, self._search, self._details):
             question.stop()
 

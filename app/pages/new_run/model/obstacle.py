@@ -1,4 +1,4 @@
-"""Finds what keeps the chosen model from being used, as one sentence with the buttons that help."""
+"""Finds why the chosen model cannot be used, as one sentence with the buttons that help."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ModelObstacle:
 
 
 def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
-    """The first thing to be said, the worst first; None where nothing stands in the way."""
+    """The most serious obstacle; None if there is none."""
     return next((found for check in _LOOKS if (found := check(model, trusted, draft))), None)
 
 

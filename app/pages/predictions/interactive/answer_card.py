@@ -39,7 +39,7 @@ KEPT_OPEN = tr(
 
 
 class ComparedView(QWidget):
-    """Made once; `show_asked` shows any pair of answers."""
+    """Created once; `show_asked` shows any pair of answers."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,7 +72,7 @@ class ComparedView(QWidget):
         whole.addStretch(1)
 
     def show_asked(self, question: AnsweredQuestion) -> None:
-        """Show both answers and what differs."""
+        """Show both answers and their differences."""
         assert question.beside is not None
         rows = PredictedRow(question.row), PredictedRow(question.beside.row)
         names = names_of(question)
@@ -81,7 +81,7 @@ class ComparedView(QWidget):
         self._show_forms(question.question.task, rows)
 
     def show_partial(self, names: tuple[str, str], facts: tuple[str, str], texts: tuple[str, str]) -> None:
-        """What was written so far."""
+        """Show the text generated so far."""
         self._head(names, facts)
         self.sentence.setText("")
         self._labels.hide()
@@ -111,7 +111,7 @@ class ComparedView(QWidget):
 
 
 def names_of(question: AnsweredQuestion) -> tuple[str, str]:
-    """Both models in a few letters; the same one asked twice is told apart by its place."""
+    """Short names for both models; if they are the same, numbered."""
     assert question.beside is not None
     first, second = question.name, question.beside.name
     return (
@@ -135,7 +135,7 @@ Pieces = tuple[Sequence[TextRun], Sequence[TextRun]]
 
 
 def _texts(rows: Rows) -> Pieces:
-    """Both answers with the words that the other has not."""
+    """Both answers with the words that the other lacks marked."""
     if not rows[0].prediction or not rows[1].prediction:
         empty = [TextRun("nothing", ink="faint")]
         one, other = ([TextRun(row.prediction)] if row.prediction else empty for row in rows)
@@ -149,7 +149,7 @@ def _texts(rows: Rows) -> Pieces:
 
 
 def _whole(rows: Rows) -> Pieces:
-    """Labels, numbers and spans as they are; those that differ are outlined."""
+    """Labels, numbers and spans unchanged; differing ones are outlined."""
     is_same = rows[0].prediction == rows[1].prediction
     first, second = (
         [TextRun(_answer_text(row), GROUNDS[place], "" if is_same else OUTLINES[place])]
@@ -164,7 +164,7 @@ def _answer_text(row: PredictedRow) -> str:
 
 
 def _tags(rows: Rows) -> Pieces:
-    """The sentence twice; entities that the other line has not are outlined."""
+    """The sentence twice; entities missing from the other line are outlined."""
     words = words_of(rows[0].part("tokens"))
     ones, others = (entities(row.prediction.split()) for row in rows)
     colors = colors_of(kinds_of(ones, others), COLORS)
@@ -175,7 +175,7 @@ def _tags(rows: Rows) -> Pieces:
 
 
 def _spans(context: str, rows: Rows) -> list[TextRun]:
-    """The context cut at every edge of an answer."""
+    """The context split at every answer boundary."""
     spans = [_span(row, context) for row in rows]
     edges = sorted({0, len(context), *(edge for span in spans if span for edge in span)})
     return [
@@ -209,7 +209,7 @@ _FORMS: dict[type[RowView], Callable[[Rows], Pieces]] = {
 
 
 class AnswerCard(Card):
-    """Shows; what is to be done it only says."""
+    """Only displays; actions are emitted as signals."""
 
     let_go = Signal()
     continued = Signal()
@@ -256,7 +256,7 @@ class AnswerCard(Card):
     # The answer
 
     def show_asked(self, question: AnsweredQuestion) -> None:
-        """Show an answer whole; of two models both."""
+        """Show a complete answer, or both if there are two models."""
         both = [one for one in (question, question.beside) if one is not None]
         notes = [
             f"{one.name}: {one.answer.note}" if question.beside else one.answer.note for one in both if one.answer.note
@@ -273,7 +273,7 @@ class AnswerCard(Card):
             self._make_compared_view().show_asked(question)
 
     def show_row(self, values: Mapping[str, Any], task: str) -> None:
-        """Show a row, which may still be written."""
+        """Show a row, which may still be being generated."""
         kind = view_of(task, values.keys())
         view = self.view
         if view is None or type(view) is not kind:
@@ -283,19 +283,19 @@ class AnswerCard(Card):
         view.show_row(PredictedRow(values))
 
     def show_partial(self, names: Sequence[str], facts: Sequence[str], texts: Sequence[str]) -> None:
-        """What two models have written so far."""
+        """Show what two models have generated so far."""
         view = self._make_compared_view()
         view.show_partial((names[0], names[1]), (facts[0], facts[1]), (texts[0], texts[1]))
 
     def show_busy(self, busy: bool) -> None:
-        """Say whether the first answer is awaited."""
+        """Show whether the first answer is pending."""
         if busy:
             self.empty.set_words(tr("Answering…"), "")
         else:
             self.empty.set_words(tr("No answer yet"), tr("Type something on the left and press Enter."))
 
     def show_nothing(self) -> None:
-        """The last answer was taken off the list."""
+        """Clear the card: the last answer was removed from the list."""
         self._area.hide()
         self.empty.show()
         self.facts.setText("")
@@ -317,7 +317,7 @@ class AnswerCard(Card):
     # Open models
 
     def show_open(self, targets: Sequence[str], facts: Mapping[str, str]) -> None:
-        """Which models are open, with device and memory where these are known."""
+        """Show which models are loaded, with device and memory if known."""
         texts = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
         self.open.setText(tr("Loaded: {told}", told=", ".join(texts)) if texts else "")
         self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if texts else "")

@@ -25,7 +25,7 @@ NOT_SAID = tr("Correct label")
 
 
 class FeedbackController(QObject):
-    """Serves a bar; the answer it is about is given with `show_asked`."""
+    """Controls a bar; `show_asked` sets its answer."""
 
     message = Signal(str, str)
     changed = Signal(object, object)
@@ -43,7 +43,7 @@ class FeedbackController(QObject):
         self.bar.right_changed.connect(self._on_right_changed)
 
     def show_asked(self, question: AnsweredQuestion | None, has_right: bool = False) -> None:
-        """Another answer, or none; `has_right` where the task has a column for what is right."""
+        """Show another answer, or none; `has_right` if the task has a column for the right answer."""
         self._asked = question
         self.bar.setVisible(question is not None)
         if question is not None:
@@ -52,12 +52,12 @@ class FeedbackController(QObject):
             self.bar.show_asked(question, labels, has_right)
 
     def choose_file(self, path: str) -> None:
-        """Rows are added to this file from now on, also in the next session."""
+        """From now on add rows to this file, also in later sessions."""
         self._context.preferences.set("rows_file", path)
         self.bar.show_file(path)
 
     def add_row(self) -> None:
-        """Add the answer that is shown, with the right answer where it was said."""
+        """Add the answer shown, with the right answer if given."""
         snapshot, preferences = self._asked, self._context.preferences
         if snapshot is None:
             return
@@ -106,7 +106,7 @@ class FeedbackController(QObject):
 
 
 class FeedbackBar(QWidget):
-    """Emits what is wanted; it writes nothing."""
+    """Emits requests; it writes nothing itself."""
 
     add_requested = Signal()
     file_chosen = Signal(str)
@@ -151,7 +151,7 @@ class FeedbackBar(QWidget):
         self.show_added("")
 
     def show_asked(self, question: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
-        """Another answer; `has_right` where the task has a column for what is right."""
+        """Show another answer; `has_right` if the task has a column for the right answer."""
         self._predicted = str(question.row.get("prediction") or "")
         self.right.blockSignals(True)
         self.right.clear()
@@ -164,7 +164,7 @@ class FeedbackBar(QWidget):
         self.show_added(question.added)
 
     def show_added(self, path: str) -> None:
-        """Whether the row stands in a file already; it may be added again all the same."""
+        """Show whether the row has been added to a file; it may be added again."""
         name = name_of_path(path or self._file)
         short = name if len(name) <= SHORT else f"{name[:SHORT]}…"
         self.add_button.set_icon("check" if path else "plus")
@@ -182,7 +182,7 @@ class FeedbackBar(QWidget):
         self.add_button.setToolTip(added if path else first)
 
     def show_busy(self, busy: bool) -> None:
-        """A row is being written."""
+        """Show that a row is being written."""
         self.add_button.setEnabled(not busy)
 
     def _on_add(self) -> None:
@@ -190,7 +190,7 @@ class FeedbackBar(QWidget):
             self.add_requested.emit()
 
     def _choose(self) -> bool:
-        """Ask for a file; an existing one is added to, not replaced."""
+        """Ask for a file; an existing one is extended, not replaced."""
         suggested = self._file or str(Path.home() / "rows.csv")
         path, _ = QFileDialog.getSaveFileName(
             self,

@@ -1,4 +1,4 @@
-"""Describes a chosen model before it is asked: how well a run did, what a model contains, whether it fits."""
+"""Describes a chosen model before it is queried: how well a run did, what a model contains, whether it fits."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -19,7 +19,7 @@ CALM_MS = 200
 
 
 class TargetFacts(QObject):
-    """Asks the helper about models that are no runs, a moment after they were chosen."""
+    """Queries the helper about models that are not runs, shortly after they are chosen."""
 
     def __init__(self, context: AppContext, form: TryForm, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -68,7 +68,7 @@ class TargetFacts(QObject):
             choice.show_description(one, entry.trained_architecture if entry else "")
 
     def ask_about_code(self, place: int) -> None:
-        """A model was not opened because its own code was not agreed to: show that code."""
+        """Show a model's own code if it was not loaded because the code is not approved."""
         choice = self._form.choices()[place]
         target = choice.chosen()
 
@@ -103,6 +103,6 @@ class TargetFacts(QObject):
             choice.show_facts(sentence(mistake.message, mistake.field), is_problem=True)
 
     def _is_still(self, choice: TargetChoice) -> bool:
-        """Whether the answer is about the model that is chosen now."""
+        """Whether the answer is about the model that is still chosen."""
         question = self._questions[0 if choice is self._form.first else 1]
         return not choice.is_run and question.answered.get("name_or_path") == choice.chosen_whole()

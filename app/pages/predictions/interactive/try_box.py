@@ -1,4 +1,4 @@
-"""The Try box: asks one model or two, keeps a history of answers, and adds rows to a file."""
+"""The Try box: queries one model or two, keeps a history of answers, and adds rows to a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ LOOK_MS = 30_000
 
 
 class TryBox(QWidget):
-    """The form at the left; at the right the answer above the earlier ones."""
+    """The form on the left; on the right the current answer above earlier ones."""
 
     message = Signal(str, str)
 
@@ -104,7 +104,7 @@ class TryBox(QWidget):
     # What can be asked
 
     def on_shown(self) -> None:
-        """The tasks and cached models, asked once; which models are open, asked anew."""
+        """Query the tasks and cached models once, and the loaded models every time."""
         self._offer()
         if not self._has_catalog:
             self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
@@ -123,7 +123,7 @@ class TryBox(QWidget):
         self.form.offer_targets(self._context.library.runs, self._context.preferences.recent_models, self._cached)
 
     def fill_example(self) -> None:
-        """Put the next row of the run's validation data into the form, or an example of the task."""
+        """Fill the form with the next row of the run's validation data, or an example of the task."""
         if (entry := self.form.entry) is None:
             return
         row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen, entry)
@@ -135,7 +135,7 @@ class TryBox(QWidget):
     # Question and answer
 
     def ask(self) -> None:
-        """Put the question to every chosen model, unless one is open."""
+        """Send the input to every chosen model, unless a query is running."""
         if self.asking.open:
             return
         mistake = self.form.mistake_before_asking()
@@ -158,7 +158,7 @@ class TryBox(QWidget):
         self.card.show_busy(busy)
 
     def cancel(self) -> None:
-        """Take the open question back; what was written until then stays in view."""
+        """Cancel the running query; the text generated so far stays visible."""
         if self.asking.open:
             self._show_written()
             self.asking.stop()
@@ -257,7 +257,7 @@ class TryBox(QWidget):
         self.form.parts.continue_chat(str(question.row.get("prediction") or ""))
 
     def _on_changed(self, question: AnsweredQuestion, now: AnsweredQuestion) -> None:
-        """A kept answer was added to a file, or its right answer said."""
+        """Update an answer that was added to a file, or given a right answer."""
         for place, one in enumerate(self.kept):
             if one is question:
                 self.kept[place] = now
@@ -277,7 +277,7 @@ class TryBox(QWidget):
             self._context.client.ask("open_models", {}, self._on_open, lambda mistake: None)
 
     def let_go(self) -> None:
-        """Close the models that are open."""
+        """Unload the loaded models."""
         self._context.client.ask("let_go", {}, self._on_open, self._on_mistake)
 
     def _on_open(self, answer: OpenModels) -> None:
@@ -292,13 +292,13 @@ class TryBox(QWidget):
 
 
 class Examples:
-    """Counts what it has given of each run and task."""
+    """Cycles through the examples of each run and task."""
 
     def __init__(self) -> None:
         self._given: dict[str, int] = {}
 
     def next(self, target: str, task: RunTask, entry: TaskEntry) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
-        """A row, and which column plays which part; no row where there is none."""
+        """A row and the column of each role; no row if there is none."""
         run = RunFolder(run_of(target))
         path = run.predictions("validation", "parquet")
         if task.columns and path.is_file():
@@ -324,7 +324,7 @@ class Examples:
 
 
 class AnswerList(Card):
-    """The latest at the top; `places` count from there, whatever is filtered."""
+    """Latest first; `places` are unfiltered indices from there."""
 
     chosen = Signal(int)
     again_requested = Signal(int)
@@ -361,11 +361,11 @@ class AnswerList(Card):
 
     @property
     def place(self) -> int:
-        """The chosen answer, −1 for none."""
+        """The index of the selected answer, −1 for none."""
         return self.list.currentRow()
 
     def show_asked(self, questions: Sequence[AnsweredQuestion], place: int) -> None:
-        """List these and choose one, without telling."""
+        """List these and select one, without emitting a signal."""
         self._asked = questions
         self.list.blockSignals(True)
         self.list.clear()

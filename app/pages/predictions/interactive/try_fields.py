@@ -27,7 +27,7 @@ HINT = tr("Enter to send, Shift+Enter for a new line")
 
 
 class InputFields(QWidget):
-    """Emits `entered` where a person wants an answer."""
+    """Emits `entered` when the user wants an answer."""
 
     entered = Signal()
 
@@ -40,7 +40,7 @@ class InputFields(QWidget):
         self._column.setSpacing(4)
 
     def show_parts(self, parts: Sequence[Column]) -> None:
-        """One field for each; what was typed into one of the same part stands in it again."""
+        """Show one field per role; typed text is kept for the same role."""
         self._typed |= {role: field.toPlainText() for role, field in self.fields.items()}
         self.fields = {}
         while item := self._column.takeAt(0):
@@ -65,19 +65,19 @@ class InputFields(QWidget):
         self.fields[part.name] = field
 
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Put typed parts, by role, into the fields."""
+        """Fill the fields with text by role."""
         self._typed |= {role: typed_text(value) for role, value in values.items()}
         for role, field in self.fields.items():
             field.setPlainText(self._typed.get(role, ""))
 
     def continue_chat(self, answer: str) -> None:
-        """Put the answer into the conversation, where the task is one."""
+        """Append the answer to the conversation, if the task is a chat."""
         chat = self.fields.get(CHAT)
         if isinstance(chat, TypedChat):
             chat.go_on(answer)
 
     def row(self) -> dict[str, Any]:
-        """What is typed, by role; an empty part is left out."""
+        """The typed text by role; empty roles are left out."""
         row: dict[str, Any] = {}
         for role, field in self.fields.items():
             text = text_of(field) if isinstance(field, QPlainTextEdit) else field.toPlainText()
@@ -88,13 +88,13 @@ class InputFields(QWidget):
         return row
 
     def missing(self) -> str:
-        """The first part as it stands in a sentence where nothing at all is typed; else empty."""
+        """The first role, phrased for a sentence, if nothing at all is typed; else empty."""
         if any(field.toPlainText().strip() for field in self.fields.values()):
             return ""
         return inside(next(iter(self.fields.values())).accessibleName())
 
     def mark(self, role: str | None) -> None:
-        """Outline the field of the part that is wrong, and no other."""
+        """Outline the field of the invalid role, and no other."""
         wrong = self.fields.get(role or "")
         for field in self.fields.values():
             _mark(field, field is wrong)
@@ -117,7 +117,7 @@ def _mark(field: QWidget, mistaken: bool) -> None:
 
 
 class WritingSettings(QWidget):
-    """Empty for tasks that write nothing."""
+    """Empty for tasks that generate no text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -137,7 +137,7 @@ class WritingSettings(QWidget):
         self.hide()
 
     def show_task(self, entry: TaskEntry | None, values: Mapping[str, Any], two: bool) -> None:
-        """The settings of a task, begun with a run's `values`."""
+        """Show a task's settings, starting from a run's `values`."""
         for form in filter(None, (self.form, self._second)):
             form.hide()
             form.deleteLater()
@@ -157,29 +157,29 @@ class WritingSettings(QWidget):
         return form
 
     def show_second(self, on: bool) -> None:
-        """Whether there is a second model, which may write otherwise."""
+        """Show whether there is a second model, which may have its own settings."""
         self.own.setVisible(on)
         self._show_own(on and self.own.isChecked())
 
     def _show_own(self, on: bool) -> None:
-        """Its settings are made when they are first wished: few ask two models that write otherwise."""
+        """Create the second model's settings on first use: few people give two models different ones."""
         if on and self._second is None and self.form is not None:
             self._second = self._make_form(3)
         if self._second is not None:
             self._second.setVisible(on)
 
     def changed(self, place: int) -> dict[str, Any]:
-        """What differs from how the run, or the task, begins, for the first (0) or second model (1)."""
+        """What differs from the run's or task's settings, for the first (0) or second model (1)."""
         form = self._form(place)
         values = form.values() if form is not None else {}
         return {name: value for name, value in values.items() if value != self._begun.get(name)}
 
     def mistakes(self, count: int) -> bool:
-        """Whether a setting of one of so many models is out of its bounds."""
+        """Whether any setting of this many models is out of range."""
         return any(form is not None and bool(form.mistakes()) for form in map(self._form, range(count)))
 
     def mark(self, place: int, field: str, sentence: str) -> bool:
-        """Say at the setting what is wrong with it; False where there is none of that name."""
+        """Show an error at the setting; False if there is none with that name."""
         form = self._form(place)
         return form is not None and form.mark(field, sentence)
 

@@ -26,7 +26,7 @@ _DEMO_TASKS = {str(model.folder): model.task for model in DEMO_MODELS if model.t
 
 
 class TryForm(Card):
-    """Emits what is asked; it asks nothing itself."""
+    """Emits queries; it sends none itself."""
 
     asked = Signal()
     cancelled = Signal()
@@ -126,7 +126,7 @@ class TryForm(Card):
         return row
 
     def offer_tasks(self, tasks: Sequence[TaskEntry]) -> None:
-        """Let choose among the catalog's tasks, for models that no run has trained."""
+        """Offer the catalog's tasks, for models that no run has trained."""
         self._tasks = {entry.name: entry for entry in tasks}
         self.task.clear()
         for entry in tasks:
@@ -136,19 +136,19 @@ class TryForm(Card):
     def offer_targets(
         self, runs: Sequence[RunSummary], models: Sequence[str], cached: Sequence[CachedModel] = ()
     ) -> None:
-        """Let choose among runs that have a model, demo models, and models that were used before or are cached."""
+        """Offer runs with a model, demo models, and recently used or cached models."""
         for choice in (self.first, self.second):
             choice.offer(runs, models, cached)
 
     # Which models
 
     def show_run(self, run: Path | None, kind: str = "") -> None:
-        """Ask this run's model."""
+        """Query this run's model."""
         if run is not None:
             self.first.show_run(str(run), kind)
 
     def show_model(self, name: str) -> None:
-        """Ask the model of a folder or hub id."""
+        """Query the model of a folder or hub id."""
         self.first.show_model(name)
 
     def chosen_target(self) -> str:
@@ -157,15 +157,15 @@ class TryForm(Card):
 
     @property
     def asks_two(self) -> bool:
-        """Whether a second model is asked the same."""
+        """Whether a second model gets the same query."""
         return not self.second.isHidden()
 
     def choices(self) -> list[TargetChoice]:
-        """The models that are asked."""
+        """The models to query."""
         return [self.first, self.second] if self.asks_two else [self.first]
 
     def show_second(self, on: bool) -> None:
-        """Ask another model beside, or the first alone."""
+        """Query another model too, or only the first."""
         self.second.setVisible(on)
         self.also.setVisible(not on)
         self.set_title(tr("Ask two models") if on else tr("Ask a model"))
@@ -175,7 +175,7 @@ class TryForm(Card):
             self.second.target.setFocus()
 
     def swap(self) -> None:
-        """The second model becomes the first."""
+        """Swap the two models."""
         first, second = self.first.chosen(), self.second.chosen()
         if second:
             self.first.show_target(second, self._task.kind)
@@ -207,28 +207,28 @@ class TryForm(Card):
 
     @property
     def task_chosen(self) -> RunTask:
-        """The task, with what the run says of it."""
+        """The task, with the run's settings for it."""
         return self._task
 
     @property
     def entry(self) -> TaskEntry | None:
-        """What the catalog says of the task."""
+        """The task's catalog entry."""
         return self.entry_of(self._task.kind)
 
     def entry_of(self, kind: str) -> TaskEntry | None:
-        """What the catalog says of any task."""
+        """The catalog entry of any task."""
         return self._tasks.get(kind)
 
     # What is typed
 
     @property
     def fields(self) -> Mapping[str, QWidget]:
-        """The fields by part."""
+        """The fields by role."""
         return self.parts.fields
 
     @property
     def settings(self) -> SchemaForm | None:
-        """How the first model writes, where it writes."""
+        """The first model's generation settings, if it generates text."""
         return self.writing.form
 
     def _build(self) -> None:
@@ -238,22 +238,22 @@ class TryForm(Card):
         self.show_mistake("")
 
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Put typed parts, by role, into the fields."""
+        """Fill the fields with text by role."""
         self.parts.fill(values)
 
     def fill_row(self, values: Mapping[str, Any], columns: Mapping[str, str]) -> None:
-        """Put a row of a predictions file into the fields."""
+        """Fill the fields from a row of a predictions file."""
         roles = {name: name for name in values} | dict(columns)
         self.fill({role: values.get(name) for role, name in roles.items()})
 
     # The question
 
     def question(self) -> Question:
-        """What is asked of the first model."""
+        """The query for the first model."""
         return self.questions()[0]
 
     def questions(self) -> list[Question]:
-        """What is asked of each model: the same row."""
+        """The query for each model: the same row."""
         row = self.parts.row()
         return [
             Question(choice.chosen(), self._task.kind, row, self.writing.changed(place), self._task)
@@ -261,7 +261,7 @@ class TryForm(Card):
         ]
 
     def mistake_before_asking(self) -> str:
-        """Why nothing can be asked; empty where it can."""
+        """Why no query can be sent; empty if it can."""
         if not all(choice.chosen() for choice in self.choices()):
             return tr("Choose a run, or enter a model folder or Hub ID.")
         if not self.fields:
@@ -291,7 +291,7 @@ class TryForm(Card):
         )
 
     def show_mistake(self, sentence: str, field: str | None = None, place: int = 0) -> None:
-        """Say what is wrong, at a setting of a model (0 or 1) where there is one."""
+        """Show an error, at a setting of a model (0 or 1) if it is about one."""
         if field and field.startswith("task.") and self.writing.mark(place, field, sentence):
             return
         self.mistake.setText(sentence)
@@ -299,7 +299,7 @@ class TryForm(Card):
         self.parts.mark(field)
 
     def show_busy(self, busy: bool) -> None:
-        """While a question is open it can only be taken back."""
+        """While a query is running it can only be cancelled."""
         self.answer.setVisible(not busy)
         self.cancel.setVisible(busy)
         self.progress.setVisible(busy)

@@ -1,4 +1,4 @@
-"""Chooses the model to ask: a run or a checkpoint, a demo, recent or cached model, a folder, a Hub ID."""
+"""Chooses the model to query: a run or a checkpoint, a demo, recent or cached model, a folder, a hub id."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ _FOUND = {"cache": tr("cached"), "hub": tr("on the Hub"), "converted": tr("conve
 
 
 class TargetChoice(QWidget):
-    """`changed` says that another model was chosen; it reads and asks nothing itself."""
+    """Emits `changed` when another model is chosen; it reads and queries nothing itself."""
 
     changed = Signal()
     agreed = Signal(str)
@@ -88,7 +88,7 @@ class TargetChoice(QWidget):
     # What can be chosen
 
     def offer(self, runs: Sequence[RunSummary], models: Sequence[str], cached: Sequence[CachedModel]) -> None:
-        """Runs that have a model or a checkpoint, the demo's models, those used before, and those that need no download."""
+        """Offer runs with a model or checkpoint, demo models, recently used ones, and those that need no download."""
         there = [run for run in runs if run.has_predictions or (run.step and checkpoints_of(run.path))]
         listed = {str(run.path) for run in there}
         offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
@@ -124,7 +124,7 @@ class TargetChoice(QWidget):
         self._on_chosen()
 
     def show_target(self, target: str, kind: str = "") -> None:
-        """Choose whatever `chosen` gave before."""
+        """Choose a value previously returned by `chosen`."""
         if step_of(target) is not None or target in self._runs:
             self.show_run(target, kind)
         else:
@@ -146,7 +146,7 @@ class TargetChoice(QWidget):
         return str(self.target.itemData(place)) if place >= 0 else text
 
     def chosen(self) -> str:
-        """The same, or the checkpoint's folder where one was chosen."""
+        """The same, or the checkpoint's folder if one was chosen."""
         whole, checkpoint = self.chosen_whole(), self.checkpoint.currentData()
         return str(checkpoint) if checkpoint and run_of(str(checkpoint)) == whole else whole
 
@@ -157,7 +157,7 @@ class TargetChoice(QWidget):
 
     @property
     def name(self) -> str:
-        """The model in a few letters."""
+        """A short name for the model."""
         return name_of(self.chosen())
 
     def _browse(self) -> None:
@@ -196,7 +196,7 @@ class TargetChoice(QWidget):
     # What is known of it
 
     def ask_consent(self, consent: str, sentence: str, folder: str = "") -> None:
-        """Ask to `trust` or to `convert`; nothing is asked where `way` is empty."""
+        """Ask to `trust` or to `convert`; an empty `way` asks nothing."""
         self.show_facts(sentence)
         theme.role(self.facts, "warning" if consent else "caption")
         self._folder = folder
@@ -205,7 +205,7 @@ class TargetChoice(QWidget):
         self.read.setVisible(consent == "trust" and bool(folder))
 
     def show_facts(self, text: str, is_problem: bool = False) -> None:
-        """One line beneath the choice; empty hides it."""
+        """Show one line below the choice; empty hides it."""
         for button in (self.trust, self.convert, self.read):
             button.hide()
         self.facts.setText(text)
@@ -213,9 +213,9 @@ class TargetChoice(QWidget):
         theme.role(self.facts, "mistake" if is_problem else "caption")
 
     def show_description(self, one: ModelDescription, trained: str) -> None:
-        """What the model is, or why it does not fit the task; of a head that was never trained what to expect.
+        """Describe the model, or why it does not fit the task; for an untrained head, what to expect.
 
-        `trained` is how the name of an architecture ends that was trained for the task.
+        `trained` is the ending of architecture names trained for the task.
         """
         if one.problem:
             self.show_facts(sentence(one.problem), is_problem=True)

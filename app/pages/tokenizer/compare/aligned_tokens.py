@@ -1,4 +1,4 @@
-"""The tokens of two to four tokenizers in columns, line beside line, with their counts below."""
+"""The tokens of two to four tokenizers in columns, line by line, with their counts below."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -69,7 +69,7 @@ class AlignedTokens(QWidget):
         return holder
 
     def show_comparison(self, comparison: TextComparison, text: str) -> None:
-        """Show another one, from its beginning."""
+        """Show another comparison, from its start."""
         self._text, self._lines = text, comparison.lines
         self._columns = [[] for _ in comparison.counts]
         for token in comparison.tokens:
@@ -82,7 +82,7 @@ class AlignedTokens(QWidget):
         self.align()
 
     def show_number(self, number: int) -> None:
-        """So many empty columns, where there is nothing to compare yet."""
+        """Show this many empty columns before there is a comparison."""
         self._columns, self._steps = [], iter(())
         self._empty_columns(number)
         self._show_range()
@@ -96,14 +96,14 @@ class AlignedTokens(QWidget):
                 self._counts[place].setText("")
 
     def set_only_differences(self, on: bool) -> None:
-        """Whether tokens that are alike in all columns are grey."""
+        """Set whether tokens that are the same in all columns are grey."""
         self._only_differences = on
         self.align()
 
     # Side by side
 
     def align(self) -> None:
-        """Let every line begin at the same height in all columns; of many tokens in several turns of the event loop."""
+        """Align the start of every line across columns; for many tokens over several turns of the event loop."""
         self._steps = self._aligning()
         if sum(map(len, self._columns)) <= AT_ONCE:
             for _ in self._steps:
@@ -116,7 +116,7 @@ class AlignedTokens(QWidget):
             self._turn.stop()
 
     def _aligning(self) -> Iterator[int]:
-        """One column at a time, by its number."""
+        """Align one column at a time, by number."""
         if not self._columns:
             return
         none = [0] * self._lines
@@ -146,7 +146,7 @@ class AlignedTokens(QWidget):
         return gaps([token.line for token in tokens], spaces, after)
 
     def _heights(self, number: int) -> list[int]:
-        """The rows that each line takes in a column that nothing was skipped in."""
+        """The rows of each line in a column without added gaps."""
         tokens, view = self._columns[number], self.views[number]
         first = {token.line: index for index, token in reversed(list(enumerate(tokens)))}
         begins = {line: view.paragraphs.line_of(index) for line, index in first.items()}
@@ -159,7 +159,7 @@ class AlignedTokens(QWidget):
         return heights
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other widths wrap otherwise."""
+        """Align again: lines wrap differently at another width."""
         super().resizeEvent(event)
         self._calm.start()
 
@@ -203,5 +203,5 @@ def _counts_line(own: TextCounts, comparison: TextComparison) -> str:
 
 
 def _one_line(token: ComparedToken) -> str:
-    """In one line: breaks of the text are the columns' own."""
+    """On one line: line breaks in the text belong to the columns."""
     return (token.text or token.piece).replace("\n", "⏎")

@@ -1,4 +1,4 @@
-"""The Compare tab: two to four tokenizers on one text, line beside line, and on a whole column of data."""
+"""The Compare tab: two to four tokenizers on one text, line by line, and on a whole column of data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -140,11 +140,11 @@ class CompareTab(TokenizerTab):
         self._on_changed()
 
     def on_shown(self) -> None:
-        """New runs may have brought tokenizers."""
+        """Offer the tokenizers of new runs."""
         self.others.refresh()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up: its tokenizer is offered."""
+        """Offer the tokenizer of the run being set up."""
         super().show_draft(spec, lacks)
         self.others.offer_draft(spec.get("model") or {})
 
@@ -184,7 +184,7 @@ class CompareTab(TokenizerTab):
     # One text
 
     def compare_text(self) -> None:
-        """Ask for the tokens of the text that is written now."""
+        """Query the tokens of the current text."""
         if not self.others.ready:
             self._compare.stop()
             return
@@ -216,7 +216,7 @@ class CompareTab(TokenizerTab):
         self.summary.setText(self._shown_text)
 
     def _on_text_mistake(self, mistake: ErrorReply) -> None:
-        """Tokens of other tokenizers would only mislead."""
+        """Clear the tokens: those of other tokenizers would be misleading."""
         self.columns.show_number(len(self.others.tokenizers))
         self._shown_text = ""
         self.summary.setText("")
@@ -225,7 +225,7 @@ class CompareTab(TokenizerTab):
     # A column of data
 
     def compare_data(self) -> None:
-        """Count the tokens of the chosen column; the helper tells how far it is."""
+        """Count the tokens of the chosen column; the helper reports progress."""
         if not (self.data.ready and self.others.ready):
             return
         question = {
@@ -280,7 +280,7 @@ class ComparedData(QWidget):
         vbox(splitter, parent=self)
 
     def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
-        """Show another one; `names` are those of the tokenizers."""
+        """Show another comparison; `names` are the tokenizers' names."""
         self.rows, self._found, self._names = rate_rows(found, names), found, names
         self.table.show_rows(self.rows, WIDTHS, ["tokenizer"])
         self.table.set_color(lambda row, column: COLOR_TOKENS[row % len(names)] if column == "tokenizer" else "")

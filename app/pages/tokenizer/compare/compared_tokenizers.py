@@ -1,4 +1,4 @@
-"""The row of tokenizers that are compared: the page's own first, and one to three others beside it."""
+"""The row of compared tokenizers: the page's own first, with one to three others."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ HINT = tr("The tokenizer chosen at the top of the page")
 
 
 class ComparedTokenizers(QWidget):
-    """`tokenizers` and `names`, which are short; `changed` when one of them is another."""
+    """`tokenizers` and their short `names`; `changed` when one of them changes."""
 
     changed = Signal()
 
@@ -54,11 +54,11 @@ class ComparedTokenizers(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether each of them is named."""
+        """Whether each of them is chosen."""
         return all(self.tokenizers)
 
     def set_first(self, tokenizer: str) -> None:
-        """The page's own is another one now; emits nothing."""
+        """Set the page's own tokenizer; emits nothing."""
         self._first = tokenizer
         if len(self.choices) == 1 and self.choices[0].tokenizer() == tokenizer:
             self._choose_another(self.choices[0])
@@ -66,7 +66,7 @@ class ComparedTokenizers(QWidget):
         self.first.setToolTip(f"{path_of(tokenizer)}\n{HINT}")
 
     def add(self) -> None:
-        """One more, up to four."""
+        """Add one more, up to four."""
         if len(self.tokenizers) == MOST:
             return
         choice = TokenizerChoice(self._context)
@@ -83,7 +83,7 @@ class ComparedTokenizers(QWidget):
         self._show_removable()
 
     def remove(self, place: int) -> None:
-        """Compare without one of the others; the last of them stays."""
+        """Remove one of the others; at least one stays."""
         if len(self.choices) == 1:
             return
         self.choices.pop(place)
@@ -97,12 +97,12 @@ class ComparedTokenizers(QWidget):
         self.changed.emit()
 
     def refresh(self) -> None:
-        """New runs bring tokenizers."""
+        """Offer the tokenizers of new runs."""
         for choice in self.choices:
             choice.refresh()
 
     def offer_draft(self, model: Mapping[str, Any]) -> None:
-        """The run that is being set up has this tokenizer (`model` section of its spec)."""
+        """Offer the tokenizer of the run being set up (`model` section of its spec)."""
         self._model = model
         for choice in self.choices:
             choice.offer_draft(model)
@@ -112,7 +112,7 @@ class ComparedTokenizers(QWidget):
         self.changed.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """What a tokenizer is called goes before a button."""
+        """Give tokenizer names room before buttons."""
         super().resizeEvent(event)
         self._show_browsing()
 
@@ -126,7 +126,7 @@ class ComparedTokenizers(QWidget):
             head.findChildren(IconToolButton)[-1].setVisible(len(self._heads) > 1)
 
     def _choose_another(self, choice: TokenizerChoice) -> None:
-        """One that is not compared yet, as far as one is known."""
+        """Choose one that is not compared yet, if any is known."""
         known = [str(model.folder) for model in DEMO_MODELS]
         other = next((each for each in known if each not in self.tokenizers), known[-1])
         with QSignalBlocker(choice):
@@ -145,12 +145,12 @@ class Dot(QWidget):
         self.set_number(number)
 
     def set_number(self, number: int) -> None:
-        """Another place in the row."""
+        """Set its position in the row."""
         self._number = number
         self.apply_theme()
 
     def apply_theme(self) -> None:
-        """In the present colours."""
+        """Redraw in the current colours."""
         self._label.setStyleSheet(f"color: {theme.hex_color(COLOR_TOKENS[self._number])};")
 
 

@@ -1,4 +1,4 @@
-"""The My data tab: data as a training sees it, its lengths against the limits and its rows as tokens."""
+"""The My data tab: data as training sees it, its lengths against the limits and its rows as tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ LENGTHS, ROWS, NOTHING = 0, 1, 2
 
 
 class DataTab(TokenizerTab):
-    """The tokenizer is the training's own, whatever the page has chosen."""
+    """Always uses the training run's own tokenizer, whatever the page has chosen."""
 
     has_own_tokenizer = True
 
@@ -55,19 +55,19 @@ class DataTab(TokenizerTab):
         self.rows.answered.connect(lambda answer: self.bar.set_splits(answer.splits))
 
     def on_shown(self) -> None:
-        """The draft may be another by now, and runs may have come."""
+        """Update: the draft may have changed, and there may be new runs."""
         self.bar.refresh()
         self.draft_wanted.emit()
         self._look()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up, and what it still lacks as a sentence."""
+        """Set the run being set up, and what is missing from it as a sentence."""
         is_other = self.bar.set_draft(TrainingSubject(spec=dict(spec), lacks=lacks))
         if is_other and self.bar.subject.is_draft:
             self._look()
 
     def look_at_draft(self) -> None:
-        """Show the data of the run that is being set up."""
+        """Show the data of the run being set up."""
         self.bar.choose("")
         self.show_page(LENGTHS)
 
@@ -87,7 +87,7 @@ class DataTab(TokenizerTab):
         return self.bar.subject.arguments(self.bar.split, self._asked)
 
     def _look(self) -> None:
-        """Ask what the page in view shows, unless it is there."""
+        """Query what the current page shows, unless it is up to date."""
         subject = self.bar.subject
         if not subject.ready:
             self.nothing.set_words(tr("No data yet"), subject.lacks)
@@ -122,7 +122,7 @@ class DataTab(TokenizerTab):
 
 
 class SubjectBar(QWidget):
-    """`subject` is the present choice; `changed` says that a person has made another one."""
+    """`subject` is the current choice; `changed` is emitted when the user makes another one."""
 
     changed = Signal()
 
@@ -146,24 +146,24 @@ class SubjectBar(QWidget):
 
     @property
     def subject(self) -> TrainingSubject:
-        """Whose data is chosen."""
+        """Whose data is shown."""
         run = self.box.currentData()
         return TrainingSubject(run=run) if run else self.draft
 
     @property
     def split(self) -> str:
-        """Which of its data."""
+        """The chosen split."""
         return self.split_box.currentData()
 
     def refresh(self) -> None:
-        """Offer the runs that there are now, newest first, behind the draft; the choice stays."""
+        """Offer the current runs, newest first, after the draft; the choice is kept."""
         name = str(self.draft.spec.get("name") or "run") if self.draft.spec else tr("nothing yet")
         runs = [(f"{run.title or run.name} · {run.name}", str(run.path)) for run in self._context.library.runs]
         draft = (tr("New run · {name}", name=formatting.name_of_path(name)), "")
         self.box.set_items([draft, *runs], self.box.currentData())
 
     def set_draft(self, draft: TrainingSubject) -> bool:
-        """The run that is being set up; says whether it is another one than before."""
+        """Set the run being set up; returns whether it has changed."""
         is_other = draft != self.draft
         self.draft = draft
         self.refresh()
@@ -177,13 +177,13 @@ class SubjectBar(QWidget):
         self.set_splits(["train"])
 
     def set_splits(self, splits: Sequence[str]) -> None:
-        """Those that the data has; the choice stays where it can."""
+        """Offer the data's splits; the choice is kept if possible."""
         chosen = self.split_box.currentData() or "train"
         self.split_box.set_items([(SPLITS.get(split, split), split) for split in splits], chosen)
         self.split_box.setEnabled(len(splits) > 1)
 
     def show_page(self, place: int) -> None:
-        """Mark one of PAGES as chosen."""
+        """Show one of PAGES as chosen."""
         self.pages.button(place).setChecked(True)
 
     def _on_chosen(self) -> None:

@@ -48,7 +48,7 @@ STOPPED = (tr("Stopped"), tr("Rows that are already tokenized are kept."), tr("C
 
 
 class LengthsPage(WaitingStack):
-    """`ask` measures; nothing is asked twice."""
+    """`ask` starts a measurement; nothing is measured twice."""
 
     settings_chosen = Signal(dict)
     row_chosen = Signal(int)
@@ -75,13 +75,13 @@ class LengthsPage(WaitingStack):
         return holder(hbox((self.lengths, 1), self._side(), spacing=14))
 
     def _side(self) -> QWidget:
-        """Three cards, which scroll where the window is low."""
+        """Three cards, which scroll in a low window."""
         area = scroll_area(holder(vbox((self.limits, 1), self.unknown, self.padding, spacing=14)))
         area.setFixedWidth(SIDE_WIDTH)
         return area
 
     def ask(self, arguments: Mapping[str, Any], *, can_set: bool) -> None:
-        """Measure this data, unless it is what was measured last."""
+        """Measure this data, unless it was measured last."""
         if arguments != self._asked or (self.answer is None and not self._question.open):
             self._asked, self._can_set, self.answer = dict(arguments), can_set, None
             self._question.stop()
@@ -97,7 +97,7 @@ class LengthsPage(WaitingStack):
 
 
 class LengthsCard(Card):
-    """One histogram for each limit of the task."""
+    """One histogram per limit of the task."""
 
     settings_chosen = Signal(dict)
     measure_shown = Signal(object)
@@ -123,7 +123,7 @@ class LengthsCard(Card):
         self.fill(top, (self.histogram, 1), vbox(self.said, self.notes, spacing=2))
 
     def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
-        """Show what was measured; `can_set` offers a better limit to the run that is being set up."""
+        """Show the measurements; `can_set` offers a better limit to the run being set up."""
         self._measures, self._can_set = lengths.measures, can_set
         self.notes.setText(thin(" ".join(lengths.notes)))
         self.notes.setVisible(bool(lengths.notes))
@@ -131,7 +131,7 @@ class LengthsCard(Card):
         self.show_measure(0)
 
     def show_measure(self, place: int) -> None:
-        """One of the limits."""
+        """Show one of the limits."""
         self._place = place
         measure = self._measures[place]
         self._bins = length_bins(measure.lengths, measure.counts, measure.limit)
@@ -171,7 +171,7 @@ class LengthsCard(Card):
         return words + tr(" · {percent} have more than {end:,}", percent=percent(measure.share_beyond(end)), end=end)
 
     def _say(self) -> None:
-        """What is under the mouse, else the quantiles."""
+        """Describe what is under the mouse, else the quantiles."""
         self.said.setText(self.histogram.hover_text() or quantile_words(self._measures[self._place]))
 
     def _on_use(self) -> None:
@@ -195,7 +195,7 @@ def quantile_words(measure: LengthMeasure) -> str:
 
 
 class LimitsCard(Card):
-    """A double click, or Enter, on a limit takes it for the run that is being set up."""
+    """A double click or Enter on a limit sets it for the run being set up."""
 
     settings_chosen = Signal(dict)
 
@@ -208,7 +208,7 @@ class LimitsCard(Card):
         self.add(self.table, 1)
 
     def show_measure(self, measure: LengthMeasure, *, can_set: bool) -> None:
-        """Show the usual limits for these lengths."""
+        """Show the common limits for these lengths."""
         self._measure, self._can_set = measure, can_set
         self.set_title(LIMIT_TITLES[measure.beyond])
         rows = [
@@ -233,7 +233,7 @@ class LimitsCard(Card):
 
 
 class UnknownCard(Card):
-    """`row_chosen` names a row that should be looked at."""
+    """`row_chosen` names a row to show."""
 
     row_chosen = Signal(int)
 
@@ -265,7 +265,7 @@ class UnknownCard(Card):
 
 
 class PaddingCard(Card):
-    """A bar for every way of making batches; one that can be set has a button."""
+    """One bar per way of batching; those that can be set have a button."""
 
     settings_chosen = Signal(dict)
 
@@ -277,7 +277,7 @@ class PaddingCard(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
 
     def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
-        """Show what every rule computes in vain."""
+        """Show each rule's padding cost."""
         self.setVisible(bool(lengths.padding))
         if self._lines is not None:
             self.body.removeWidget(self._lines)

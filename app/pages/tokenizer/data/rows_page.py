@@ -1,4 +1,4 @@
-"""The Rows page: rows of a training step or in the data's own order, and what the model gets of the chosen one."""
+"""The Rows page: rows of a training step or in data order, and the model's input for the chosen one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +48,7 @@ def _table_rows(lines: list[FeatureLine]) -> TableRows:
 
 
 class RowsPage(WaitingStack):
-    """Shows a step or a part of the data; choosing a line shows its feature."""
+    """Shows a step or part of the data; selecting a line shows its feature."""
 
     answered = Signal(object)
     """TrainingRows."""
@@ -94,7 +94,7 @@ class RowsPage(WaitingStack):
         return self.kinds.checkedId()
 
     def show_subject(self, arguments: Mapping[str, Any]) -> None:
-        """Other data: begin with its first step, or its first row where it has no steps."""
+        """Show other data: start with its first step, or its first row if it has no steps."""
         if arguments != self._subject:
             self._begin(arguments)
             has_steps = arguments.get("split") == "train"
@@ -105,11 +105,11 @@ class RowsPage(WaitingStack):
         self._ask()
 
     def show_step(self, arguments: Mapping[str, Any], step: int) -> None:
-        """The rows of a step of this training."""
+        """Show the rows of a step of this training run."""
         self._aim(arguments, BY_STEP, step)
 
     def show_row(self, arguments: Mapping[str, Any], row: int) -> None:
-        """A row, counted from 0, and those that follow it."""
+        """Show a row, counted from 0, and those after it."""
         self._aim(arguments, IN_ORDER, row + 1)
 
     def _aim(self, arguments: Mapping[str, Any], kind: int, number: int) -> None:
@@ -121,7 +121,7 @@ class RowsPage(WaitingStack):
         self._ask()
 
     def _begin(self, subject: Mapping[str, Any]) -> None:
-        """Nobody waits for answers about other data."""
+        """Drop pending queries about other data."""
         self._rows.stop()
         self._feature.stop()
         self._subject, self._asked, self.answer = dict(subject), {}, None
@@ -159,7 +159,7 @@ class RowsPage(WaitingStack):
 
     @staticmethod
     def _columns(answer: TrainingRows) -> list[str]:
-        """Without an empty column of labels."""
+        """The columns, without an empty label column."""
         has_labels = any(line.label for line in answer.lines)
         return [name for name in COLUMNS if name != "label" or has_labels]
 
@@ -189,7 +189,7 @@ class RowsPage(WaitingStack):
 
 
 def _widths(rows: TableRows, columns: list[str]) -> dict[str, int]:
-    """As wide as their longest cells; what is left belongs to the text."""
+    """Size columns to their longest cells; the text gets the rest."""
     letters = {name: max((len(str(row[COLUMNS.index(name)])) for row in rows.rows), default=0) for name in columns}
     return {name: min(WIDEST, max(NARROWEST, 28 + 7 * most)) for name, most in letters.items()}
 
@@ -211,7 +211,7 @@ def _span_words(answer: TrainingRows) -> str:
 
 
 class FeatureCard(Card):
-    """Tokens scroll; what is said of the token under the mouse stands below."""
+    """The tokens scroll; details of the token under the mouse are below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("What the model sees"), parent, spacing=8)
@@ -231,7 +231,7 @@ class FeatureCard(Card):
         self.show_nothing()
 
     def show_nothing(self) -> None:
-        """No feature is chosen."""
+        """Show that no feature is chosen."""
         self.feature = None
         self.place.setText("")
         self.values.setText(tr("Choose a row on the left."))
@@ -241,7 +241,7 @@ class FeatureCard(Card):
         self.views = []
 
     def show_feature(self, feature: TrainingFeature) -> None:
-        """Show this one."""
+        """Show this feature."""
         self.feature = feature
         self.place.setText(feature_words(feature))
         self.values.setText(

@@ -1,4 +1,4 @@
-"""The options of a tokenizer call: what is added, where texts are cut, how they are filled; a run can take them."""
+"""The options of a tokenizer call: special tokens, truncation, padding; a run can take them over."""
 
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ ROW = 32
 
 
 class OptionsCard(Card):
-    """`options()` are those chosen; a switch is offered where the tokenizer takes it."""
+    """`options()` are the chosen ones; a switch is offered if the tokenizer supports it."""
 
     changed = Signal()
     run_asked = Signal()
@@ -110,7 +110,7 @@ class OptionsCard(Card):
     # What is chosen
 
     def options(self) -> TextOptions:
-        """As the fields say; what does not apply keeps its default."""
+        """The field values; what does not apply keeps its default."""
         limit = self.max_length.value() or None
         windows = bool(self.beyond.currentData()) and limit is not None
         return TextOptions(
@@ -128,7 +128,7 @@ class OptionsCard(Card):
         )
 
     def cost(self) -> int | None:
-        """The limit that the cost is compared with, None for the model's."""
+        """The limit for the cost comparison, None for the model's."""
         return self.cost_limit.value() or None
 
     def _construction(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class OptionsCard(Card):
     # What is offered
 
     def show_tokenizer(self, description: TokenizerDescription) -> None:
-        """Offer what this tokenizer takes; what was chosen by hand stays where it can."""
+        """Offer this tokenizer's options; the user's choices are kept if possible."""
         known = {option.name: option.value for option in description.options if option.kind == "switch"}
         chosen = self._construction()
         self._own = {name: known[name] for name in self.switches if name in known}
@@ -154,21 +154,21 @@ class OptionsCard(Card):
         self.stored_button.setVisible(self._stored != TokenOptions())
 
     def show_nothing(self) -> None:
-        """No tokenizer is open."""
+        """Show that no tokenizer is open."""
         self._own, self._stored = {}, TokenOptions()
         for widget in (self.stored_note, self.stored_button, *self.switches.values()):
             widget.hide()
         self.facts.setText("")
 
     def set_mode(self, *, is_pair: bool, is_chat: bool) -> None:
-        """Whether there are two texts, of which one may be spared, or messages, which a template writes out."""
+        """Set whether there are two texts, one of which can be exempt from truncation, or messages for a template."""
         self._is_pair, self._is_chat = is_pair, is_chat
         self.template.setVisible(is_chat)
         self.special.setVisible(not is_chat)  # the template writes them
         self._show_what_applies()
 
     def use_stored(self) -> None:
-        """Switch on what the tokenizer's file has stored."""
+        """Turn on the options stored in the tokenizer's file."""
         stored = self._stored
         with QSignalBlocker(self):
             self.max_length.setValue(stored.max_length or 0)

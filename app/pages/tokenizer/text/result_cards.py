@@ -1,4 +1,4 @@
-"""What is shown in place of tokens: several texts as the padded batch of a model, or what ids mean as text."""
+"""What is shown instead of tokens: several texts as a model's padded batch, or decoded ids as text."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ MAX_ROWS = 200
 
 
 class BatchCard(Card):
-    """A grid of ids, pieces or the attention mask, and how much of it is padding."""
+    """A grid of ids, pieces or the attention mask, and the share of padding."""
 
     message = Signal(str, str)
 
@@ -84,7 +84,7 @@ def batch_summary(answer: TokenGrid) -> list[str]:
 
 
 class DecodedView(MarkedText):
-    """Selectable text; ids and pieces that do not exist are outlined."""
+    """Selectable text; unknown ids and pieces are outlined."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Decoded text"), fills=True, parent=parent)
@@ -106,7 +106,7 @@ class DecodedView(MarkedText):
         self.show_pieces([*_head(f"{known}{wrong}"), *_mark_runs(answer.text), *_head(tr("\n\nIDs")), TextRun(ids)])
 
     def say(self, sentence: str) -> None:
-        """A sentence in place of text."""
+        """Show a sentence instead of text."""
         self.show_text(sentence, "muted")
 
 

@@ -1,4 +1,4 @@
-"""The line that says how far long work is, and the buttons that let a tokenizer run its own code."""
+"""The progress line of long work, and the buttons to approve a tokenizer's own code."""
 
 from collections.abc import Callable, Mapping
 
@@ -24,7 +24,7 @@ SLOW_MS = 400
 
 
 class WorkingRow(QWidget):
-    """Hidden until work that `is_working` tells of takes long."""
+    """Hidden until work reported by `is_working` takes long."""
 
     stop_asked = Signal()
 
@@ -39,11 +39,11 @@ class WorkingRow(QWidget):
         self.hide()
 
     def begin(self) -> None:
-        """Something was asked."""
+        """A query was sent."""
         self.slow.start()
 
     def tell(self, progress: Progress) -> None:
-        """How far it is."""
+        """Show the progress."""
         if progress.total:
             self.bar.set_fraction(progress.done / progress.total)
             self.words.setText(
@@ -57,7 +57,7 @@ class WorkingRow(QWidget):
             self._appear()
 
     def end(self) -> None:
-        """It is done, or nobody waits for it."""
+        """The query is done or cancelled."""
         self.slow.stop()
         self.hide()
         self.words.setText("")
@@ -71,7 +71,7 @@ class WorkingRow(QWidget):
 
 
 class CodeQuestion(QObject):
-    """Two buttons of a banner: to read the code, and to agree to it as it was shown."""
+    """Two buttons on a banner: read the code, and approve it as shown."""
 
     agreed = Signal()
 
@@ -87,7 +87,7 @@ class CodeQuestion(QObject):
             banner.buttons.addWidget(button)
 
     def look(self, tokenizer: str, mistake: ErrorReply) -> None:
-        """Offer to agree where that is what the mistake is about; else take the buttons away."""
+        """Offer to approve if the error is about that; else hide the buttons."""
         self.hide()
         if mistake.field != CODE_FIELD:
             return
@@ -102,7 +102,7 @@ class CodeQuestion(QObject):
         self._context.client.ask("model_code", {"target": tokenizer}, on_found, lambda mistake: None)
 
     def hide(self) -> None:
-        """There is nothing to agree to."""
+        """Hide the buttons: there is nothing to approve."""
         self._tokenizer = ""
         self.read.hide()
         self.trust.hide()

@@ -1,4 +1,4 @@
-"""The pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
+"""A tokenizer's pipeline as a page to read: each step with its result, the model word by word."""
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QWidget
@@ -25,7 +25,7 @@ SHORTENED = tr(
 
 
 class StepsView(QStackedWidget):
-    """Steps from top to bottom, or a sentence where there are none."""
+    """Steps from top to bottom, or a sentence if there are none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +46,7 @@ class StepsView(QStackedWidget):
         self._next.timeout.connect(self._add_one)
 
     def show_steps(self, answer: TokenizerSteps) -> None:
-        """Show other steps; the place that was looked at stays."""
+        """Show other steps, keeping the scroll position."""
         if answer == self._answer and self.frames:
             return
         self._answer = answer
@@ -65,7 +65,7 @@ class StepsView(QStackedWidget):
         self._next.start()
 
     def say(self, sentence: str) -> None:
-        """A sentence in place of steps."""
+        """Show a sentence instead of steps."""
         self._coming = []
         self._clear([*self.frames, *self._old[len(self.frames) :]])
         self.frames, self._old = [], []
@@ -145,7 +145,7 @@ def _run(run: pipeline_steps.Run) -> TextRun:
 
 
 class _WordTree(QTreeWidget):
-    """Words of the model; opened, one tells how its pieces came about."""
+    """The model's words; expanding one shows how its pieces were found."""
 
     def __init__(self, words: list[WordTrace]) -> None:
         super().__init__()

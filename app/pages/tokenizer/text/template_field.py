@@ -1,4 +1,4 @@
-"""The field for a chat template: the tokenizer's own, until a person writes another one."""
+"""The field for a chat template: the tokenizer's own, until the user writes another one."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ LARGE = (760, 520)
 
 
 class TemplateField(QWidget):
-    """Jinja in a small editor, which can be opened in a large window too."""
+    """Jinja in a small editor, which can also be opened in a large window."""
 
     changed = Signal()
 
@@ -46,12 +46,12 @@ class TemplateField(QWidget):
         self._tell_whose()
 
     def changed_template(self) -> str | None:
-        """What a person has written; None while it is the tokenizer's own, or nothing."""
+        """The user's template; None if it is the tokenizer's own, or empty."""
         written = self.editor.toPlainText()
         return written if written.strip() and written != self._shown else None
 
     def offer(self, own: str, is_plain: bool) -> None:
-        """Another tokenizer with its template; what a person has written stays."""
+        """Show another tokenizer's template; the user's own text is kept."""
         is_changed = self.changed_template() is not None
         self._own, self._shown, self._is_plain = own, own, is_plain
         if not is_changed:
@@ -61,7 +61,7 @@ class TemplateField(QWidget):
         self._tell_whose()
 
     def write(self, template: str) -> None:
-        """Replace what is written, as a person would, so that it can be undone."""
+        """Replace the text as if typed, so that it can be undone."""
         if template == self.editor.toPlainText():
             return
         cursor = QTextCursor(self.editor.document())
@@ -70,20 +70,20 @@ class TemplateField(QWidget):
         self.editor.moveCursor(QTextCursor.MoveOperation.Start)
 
     def show_mistake(self, sentence: str, line: int | None = None) -> None:
-        """Say what is wrong and mark the line, counted from 1."""
+        """Show the error and mark the line, counted from 1."""
         self._mistake = line
         self.mistake.setText(sentence)
         self.mistake.show()
         self.apply_theme()
 
     def clear_mistake(self) -> None:
-        """The template is as it should be."""
+        """Clear the error."""
         self._mistake = None
         self.mistake.hide()
         self.apply_theme()
 
     def show_large(self) -> None:
-        """Write on in a window with room for long lines; both editors show the same."""
+        """Edit in a window with room for long lines; both editors show the same."""
         if self.window_of_its_own is None:
             self.window_of_its_own = _Large(self)
         self.window_of_its_own.open_beside()
@@ -128,7 +128,7 @@ class TemplateField(QWidget):
             self.open_file(Path(path))
 
     def open_file(self, path: Path) -> None:
-        """Take the template of a file."""
+        """Load the template from a file."""
         try:
             if text_file.is_small(path):
                 self.write(text_file.read_text(path))
@@ -139,7 +139,7 @@ class TemplateField(QWidget):
 
 
 class _Large(QDialog):
-    """The same document in a window of its own."""
+    """The same document in a separate window."""
 
     def __init__(self, field: TemplateField) -> None:
         super().__init__(field)
@@ -156,7 +156,7 @@ class _Large(QDialog):
         field.editor.textChanged.connect(self._take)
 
     def open_beside(self) -> None:
-        """Show it, with what is written now."""
+        """Show it with the current text."""
         self._take()
         self.show()
         self.raise_()

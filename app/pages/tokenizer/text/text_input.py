@@ -1,4 +1,4 @@
-"""What is turned into tokens: a text, a pair, words, a conversation, several texts, or ids on their way back."""
+"""The input to tokenize: a text, a pair, words, a conversation, several texts, or ids to decode."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ SOME_IDS = "101, 7592, 2088, 102"
 
 
 class TextInput(Card):
-    """`mode` is one of the constants above; FILE is a file, or a pasted text, that is too long for an editor."""
+    """`mode` is one of the constants above; FILE is a file, or pasted text, that is too long for an editor."""
 
     changed = Signal()
     mode_changed = Signal()
@@ -89,7 +89,7 @@ class TextInput(Card):
         return FILE if self.pages.currentIndex() == 5 else self.modes.checkedId()
 
     def set_mode(self, mode: int) -> None:
-        """Show another way of input."""
+        """Switch to another input mode."""
         if mode != FILE:
             self.modes.button(mode).setChecked(True)
         self.second.setVisible(mode == PAIR)
@@ -97,7 +97,7 @@ class TextInput(Card):
         self.mode_changed.emit()
 
     def set_text(self, text: str) -> None:
-        """Write a text, as if a person had."""
+        """Set the text, as if the user had typed it."""
         if not fits(text):
             self._on_long_text(text)
             return
@@ -106,15 +106,15 @@ class TextInput(Card):
             self.set_mode(TEXT)
 
     def texts(self) -> list[str]:
-        """Several texts, one a line; empty lines at the end are none."""
+        """Several texts, one per line; trailing empty lines are ignored."""
         return text_of(self.lines).rstrip("\n").split("\n")
 
     def length(self) -> int:
-        """About how many characters are asked about."""
+        """Approximate number of characters in the query."""
         return sum(one.document().characterCount() for one in (self.text, self.second, self.words, self.lines))
 
     def open_file(self, path: str) -> None:
-        """A small file is put into the editor, a large one stays a file."""
+        """Load a small file into the editor; a large one stays a file."""
         self.path = Path(path)
         try:
             if text_file.is_small(self.path) and fits(text := text_file.read_text(self.path)):
@@ -160,7 +160,7 @@ class TextInput(Card):
     # Selection
 
     def show_selection(self, sequence: int, begin: int, end: int) -> None:
-        """Select characters of a text in its editor; tells nobody."""
+        """Select characters of a text in its editor; emits nothing."""
         editor = self._editor_of(sequence)
         if editor is None:
             return

@@ -1,4 +1,4 @@
-"""The Text tab: what is typed is asked about at once, and every card shows its part of the answer."""
+"""The Text tab: input is tokenized as it is typed, and every card shows its part of the answer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +45,7 @@ RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
 class TextTab(TokenizerTab):
-    """The text above its tokens; options and the chosen token beside them."""
+    """The text above its tokens, with options and the selected token beside them."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -130,7 +130,7 @@ class TextTab(TokenizerTab):
     # What the page asks for
 
     def _on_tokenizer(self) -> None:
-        """Show the text as this tokenizer cuts it."""
+        """Show the text as this tokenizer splits it."""
         self._describe.ask({"tokenizer": self.tokenizer})
         if not len(self.tokens.table):
             self.counts.setText(tr("Opening the tokenizer…"))
@@ -185,7 +185,7 @@ class TextTab(TokenizerTab):
         self.ask()
 
     def ask(self) -> None:
-        """Ask about what is written, with the options as they stand."""
+        """Query the current input with the current options."""
         self._calm.stop()
         if not self.tokenizer:
             return
@@ -203,7 +203,7 @@ class TextTab(TokenizerTab):
         self.working.begin()
 
     def _stop_other_file(self) -> None:
-        """A large file takes long, and nobody waits for it once it is closed or another one is open."""
+        """Stop a large file's query, which takes long, when it is closed or another one is open."""
         is_file = self.input.mode() == text_input.FILE and self.input.pasted is None
         wanted = str(self.input.path) if is_file else None
         if self._tokens.asked.get("file", wanted) != wanted:
@@ -238,13 +238,13 @@ class TextTab(TokenizerTab):
             self._pieces.ask(question)
 
     def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
-        """An answer to what is written no more would overwrite what is said of what is written now."""
+        """Ignore answers about earlier input, which would overwrite the current results."""
         for question in self._questions:
             if question not in wanted:
                 question.ignore()
 
     def stop(self) -> None:
-        """End what is being worked on; what was shown stays."""
+        """Stop the running query; what is shown stays."""
         for question in self._questions:
             question.stop()
         self.working.end()
@@ -273,7 +273,7 @@ class TextTab(TokenizerTab):
         self.token.show_nothing()
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        """Tokens of another tokenizer would only mislead."""
+        """Clear the tokens: those of another tokenizer would be misleading."""
         self.working.end()
         self._whole = None
         is_of_template, said = mistake.field == TEMPLATE, formatting.sentence(mistake.message, mistake.field)
@@ -328,7 +328,7 @@ def tokenize_arguments(source: TextInput, options: TextOptions, tokenizer: str) 
 
 
 def steps_arguments(source: TextInput, options: TextOptions, tokenizer: str, part: int | None) -> dict[str, Any] | None:
-    """Arguments of `tokenizer_steps`, of all that is written or of a part of it; None where it has no steps."""
+    """Arguments of `tokenizer_steps`, for all of the input or a part of it; None if it has no steps."""
     if source.mode() not in (TEXT, PAIR, WORDS, CHAT):
         return None
     asked = tokenize_arguments(source, TextOptions(
@@ -338,7 +338,7 @@ def steps_arguments(source: TextInput, options: TextOptions, tokenizer: str, par
 
 
 def parts_of(source: TextInput) -> tuple[str, list[str]]:
-    """What stands for all that is written (empty where there is no such thing), and its parts, in words."""
+    """The display text for the whole input (empty if there is none) and for its parts."""
     mode = source.mode()
     if mode == CHAT:
         return tr("The whole chat"), tokenizer_input.message_titles(source.chat.messages())
@@ -356,7 +356,7 @@ def decode_arguments(written: Written, options: TextOptions, tokenizer: str) -> 
 
 
 class SelectionLink:
-    """Connects the editor, the tokens and the card about one token."""
+    """Connects the editor, the tokens and the card of one token."""
 
     def __init__(self, source: TextInput, tokens: TokensCard, token: TokenCard) -> None:
         self._source, self._tokens, self._token = source, tokens, token

@@ -1,4 +1,4 @@
-"""The coloured tokens of a text, their ids and the steps that led to them, and everything about the chosen one."""
+"""The coloured tokens of a text, their ids and steps, and everything about the selected one."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -31,7 +31,7 @@ SHOWN_IDS = 2_000
 
 
 class TokensCard(Card):
-    """Shows a table of tokens; `part_asked` wants another stretch of a long one."""
+    """Shows a table of tokens; `part_asked` requests another stretch of a long one."""
 
     message = Signal(str, str)
     view_changed = Signal()
@@ -107,7 +107,7 @@ class TokensCard(Card):
         return self.pages.currentIndex()
 
     def offer_parts(self, whole: str, parts: list[str]) -> None:
-        """What the steps can be shown of: `whole` (unless empty) and parts; the choice stays where it can."""
+        """Offer what the steps can be shown for: `whole` (unless empty) and parts; the choice is kept if possible."""
         offered = [(words, number) for number, words in enumerate(parts)]
         offered = [(whole, None), *offered] if whole else offered
         if [self.part_box.itemText(place) for place in range(self.part_box.count())] != [one for one, _ in offered]:
@@ -119,15 +119,15 @@ class TokensCard(Card):
         self.part_box.setVisible(self.view_shown() == STEPS and len(offered) > 1)
 
     def chosen_part(self) -> int | None:
-        """Which part the steps are shown of; None for the whole."""
+        """The part whose steps are shown; None for the whole."""
         return self.part_box.currentData()
 
     def forget_part(self) -> None:
-        """Something else is written: the steps begin with all of it."""
+        """Reset to the whole for new input."""
         self.part_box.clear()
 
     def show_table(self, table: TokenTable, whole: int) -> None:
-        """Show these tokens, which are all `whole` or a part of them."""
+        """Show these tokens, which are all of `whole` or part of it."""
         self.table, self._answer, self._boxes = table, table.answer, None
         self._draw.start()
         is_part = whole > len(table)
@@ -147,18 +147,18 @@ class TokensCard(Card):
         self._write_numbers()
 
     def show_nothing(self, words: str = "") -> None:
-        """No tokens; `words` say why."""
+        """Show no tokens; `words` say why."""
         self.show_table(no_tokens(), 0)
         self._show_boxes()
         self.counts.setText(words)
 
     def set_cost(self, limit: int | None) -> None:
-        """Compare with this number of tokens, None for the model's own limit."""
+        """Compare with this number of tokens, None for the model's limit."""
         self._cost = limit
         self._write_limit()
 
     def is_drawn(self) -> bool:
-        """Whether the view shows the present table."""
+        """Whether the view shows the current table."""
         return not self._draw.isActive()
 
     def _show_boxes(self) -> None:
@@ -193,13 +193,13 @@ class TokensCard(Card):
         return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
-        """Put the ids of the shown tokens on the clipboard."""
+        """Copy the shown tokens' ids to the clipboard."""
         QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
         self.message.emit("success", tr("Copied {count}.", count=trn("{count} ID", "{count} IDs", len(self.table))))
 
 
 class TokenCard(Card):
-    """A name and a value a line; values can be selected and copied."""
+    """One name and value per line; values can be selected and copied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Token"), parent, spacing=4)
@@ -219,13 +219,13 @@ class TokenCard(Card):
         self.show_nothing()
 
     def show_nothing(self) -> None:
-        """No token is looked at."""
+        """Show that no token is selected."""
         self.place.setText("")
         self._area.hide()
         self.nothing.show()
 
     def show_token(self, table: TokenTable, index: int) -> None:
-        """Everything about one token of a table."""
+        """Show everything about one token of a table."""
         self.nothing.hide()
         self._area.show()
         self.place.setText(
@@ -243,7 +243,7 @@ class TokenCard(Card):
                 part.setVisible(line < len(facts))
 
     def values(self) -> dict[str, str]:
-        """What is shown, by name."""
+        """The values shown, by name."""
         return {name.text(): value.text() for name, value in self._lines if not name.isHidden()}
 
     def _write(self, line: int, fact: Fact) -> None:

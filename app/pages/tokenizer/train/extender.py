@@ -88,12 +88,12 @@ class TokenizerExtender(TokenizerBuilder):
         return card
 
     def use(self, tokenizer: str) -> None:
-        """Add to another tokenizer."""
+        """Add tokens to another tokenizer."""
         self.tokenizer = tokenizer
         self._on_edited()
 
     def lacking(self) -> str:
-        """What stands in the way."""
+        """What is missing."""
         if not self.tokenizer:
             return tr("Choose a tokenizer.")
         if not (self.words(self.ordinary) or self.words(self.special)):
@@ -108,7 +108,7 @@ class TokenizerExtender(TokenizerBuilder):
         )
 
     def question(self) -> dict[str, Any]:
-        """The tokenizer and what is added to it."""
+        """The tokenizer and the tokens to add."""
         return {
             "tokenizer": self.tokenizer,
             "add": self.words(self.ordinary),
@@ -122,13 +122,13 @@ class TokenizerExtender(TokenizerBuilder):
         return extend_command(self.tokenizer, about["add"], about["special"], about["whole_words"], self.foot.output())
 
     def show_made(self, made: TrainedTokenizer) -> None:
-        """Other tokens may follow."""
+        """Prepare for other tokens."""
         for box in (self.ordinary, self.special):
             box.clear()
 
     @staticmethod
     def words(box: QPlainTextEdit) -> list[str]:
-        """The tokens of a list."""
+        """The tokens in a list."""
         return tokens_of(box.toPlainText())
 
     # Questions
@@ -196,7 +196,7 @@ def _list(name: str, example: str) -> QPlainTextEdit:
 
 
 class ProposalCard(Card):
-    """Counting goes on while the pieces are shown already."""
+    """The pieces are shown at once, while counting continues."""
 
     stopped = Signal()
 
@@ -220,7 +220,7 @@ class ProposalCard(Card):
         self.show_tokens([])
 
     def show_tokens(self, tokens: Sequence[ProposedToken], counts: TokenCounts | None = None) -> None:
-        """Other tokens, or how often they occur."""
+        """Show other tokens, or how often they occur."""
         self._tokens = tokens
         rows = proposed_rows(tokens, counts.counts if counts is not None else None)
         self.table.show_rows(rows, PROPOSAL_WIDTHS, ["pieces_now"], numbered=True)
@@ -230,12 +230,12 @@ class ProposalCard(Card):
         self.show_counting(None)
 
     def _show_line(self, row: int) -> None:
-        """The whole of a selected line, whose cells may be cut; else the summary."""
+        """Show a selected line in full, because its cells may be cut; else the summary."""
         token = self._tokens[row] if 0 <= row < len(self._tokens) else None
         self.words.setText(self._summary if token is None else line_of(token))
 
     def show_counting(self, progress: Progress | None) -> None:
-        """How far the count is; None where nothing is counted."""
+        """Show the count's progress; None if no count is running."""
         self.stop.setVisible(progress is not None)
         if progress is None:
             self.counted.setText("")

@@ -1,4 +1,4 @@
-"""What training and extending a tokenizer share: the question, the command, mistakes, and the progress."""
+"""What training and extending a tokenizer share: query, command, errors, and progress."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ NO_FOLDER = tr("Choose a folder for the new tokenizer.")
 
 
 class TokenizerBuilder(QObject):
-    """A way that is built on this has cards of its own; `foot` stands below them, the texts are another's."""
+    """A subclass has its own cards; `foot` is below them, and the texts come from another card."""
 
     made = Signal(object)
     """A TrainedTokenizer."""
@@ -62,34 +62,34 @@ class TokenizerBuilder(QObject):
 
     @abstractmethod
     def lacking(self) -> str:
-        """What stands in the way, the folder apart; empty where nothing does."""
+        """What is missing, apart from the folder; empty if nothing is."""
 
     @abstractmethod
     def question(self) -> Mapping[str, Any]:
-        """The arguments of `query`, the folder apart."""
+        """The arguments of `query`, without the folder."""
 
     @abstractmethod
     def command(self) -> str:
-        """What makes the same tokenizer in a terminal."""
+        """The command that makes the same tokenizer in a terminal."""
 
     @abstractmethod
     def show_made(self, made: TrainedTokenizer) -> None:
-        """It has been written."""
+        """It has been saved."""
 
     def show_refusal(self, said: str, field: str) -> None:
-        """Nothing was made, for the reason that `said` gives of a field of the question, or of none."""
+        """Show why nothing was made; `said` gives the reason and the query field that it is about, if any."""
         self.failed.emit(said)
 
     def reason(self) -> str:
-        """Why nothing can be made now; empty where something can."""
+        """Why nothing can be made now; empty if it can."""
         return self.lacking() or ("" if self.foot.output() else NO_FOLDER)
 
     def show_reason(self) -> None:
-        """Say it at the foot."""
+        """Show it in the foot."""
         self.foot.show_reason(self.reason())
 
     def make(self) -> None:
-        """Ask the helper; it tells how far it is."""
+        """Query the helper, which reports progress."""
         if self.reason():
             return
         self.failed.emit("")
@@ -97,7 +97,7 @@ class TokenizerBuilder(QObject):
         self._question.ask({**self.question(), "output": self.foot.output()})
 
     def stop(self) -> None:
-        """End the work; nothing has been written."""
+        """Stop; nothing has been written."""
         if self._question.open:
             self._question.stop()
             self.message.emit("info", tr("Stopped. Nothing was written."))
@@ -122,7 +122,7 @@ class BuilderFoot(Card):
     """Where the new tokenizer is saved, and the buttons `begin`, which says `verb`, and `copy`."""
 
     def __init__(self, verb: str, icon: str, above: Path, parent: QWidget | None = None) -> None:
-        """New folders are proposed below `above`."""
+        """Propose new folders below `above`."""
         super().__init__("", parent, spacing=6)
         self._above, self._proposed = above, ""
         self.line = PathLine(placeholderText=tr("A new folder"))
@@ -143,13 +143,13 @@ class BuilderFoot(Card):
         self.show_reason("")
 
     def propose(self, name: str) -> None:
-        """A folder of that name that is not there yet, unless a person has written another one."""
+        """Propose an unused folder with that name, unless the user has typed another one."""
         if self.line.text() in ("", self._proposed):
             self._proposed = str(free_folder(self._above, name))
             self.line.setText(self._proposed)
 
     def forget(self) -> None:
-        """The folder that is shown has been written; the next proposal takes its place."""
+        """The proposed folder has been written; the next proposal replaces it."""
         self._proposed = self.line.text()
 
     def output(self) -> str:
@@ -157,7 +157,7 @@ class BuilderFoot(Card):
         return self.line.text().strip()
 
     def show_reason(self, reason: str) -> None:
-        """Why nothing can be made yet; empty where it can."""
+        """Show why nothing can be made yet; empty if it can."""
         self.begin.setEnabled(not reason)
         self.begin.setToolTip(reason)
         self.copy.setEnabled(not reason)
@@ -165,12 +165,12 @@ class BuilderFoot(Card):
         self.reason.setVisible(bool(reason) and not self.pages.works)
 
     def show_working(self, words: str) -> None:
-        """Work has begun."""
+        """Show that work is in progress."""
         self.reason.hide()
         self.pages.begin(words)
 
     def show_idle(self) -> None:
-        """Nothing is being made any more."""
+        """Show that no work is in progress."""
         self.pages.end()
         self.reason.setVisible(bool(self.reason.text()))
 

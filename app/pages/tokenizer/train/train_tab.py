@@ -27,7 +27,7 @@ TEXTS = (tr("Texts"), tr("Count occurrences in (optional)"), tr("Texts"))
 
 
 class TrainTab(TokenizerTab):
-    """Two ways to make a tokenizer, which share the choice of texts."""
+    """Two ways to make a tokenizer, with a shared choice of texts."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -59,7 +59,7 @@ class TrainTab(TokenizerTab):
         self._ask_catalog()
 
     def _place(self, row: QHBoxLayout) -> None:
-        # Texts come first where something is learnt from them, and last where they only help to decide.
+        # Texts come first if the tokenizer is trained on them, and last if they only help to decide.
         cards = vbox(self.extending.settings, self.texts, self.training.settings, 1, spacing=14)
         self._settings = scroll_area(holder(cards))
         self._settings.setMinimumWidth(NARROWEST)
@@ -85,7 +85,7 @@ class TrainTab(TokenizerTab):
         self.extending.use(self.tokenizer)
 
     def on_shown(self) -> None:
-        """What was written and chosen stands."""
+        """Keep the input and choices unchanged."""
         self.made_before.refresh()
         if self.training.form is None:
             self._ask_catalog()

@@ -56,7 +56,7 @@ class TokenizerTrainer(TokenizerBuilder):
         self._on_changed()
 
     def offer(self, settings: dict[str, Any]) -> None:
-        """The JSON Schema of the settings."""
+        """Set the JSON Schema of the settings."""
         if self.form is None and settings:
             self.form = SchemaForm(json_schema.resolve(settings), prefix=PREFIX, label_width=CAPTION_WIDTH)
             self.form.changed.connect(lambda key, value: self._on_changed())
@@ -69,7 +69,7 @@ class TokenizerTrainer(TokenizerBuilder):
         self.tokenizer = tokenizer
 
     def lacking(self) -> str:
-        """What stands in the way."""
+        """What is missing."""
         if self.form is None:
             return tr("The backend has not answered yet.")
         if lacking := self._texts.reason():
@@ -77,7 +77,7 @@ class TokenizerTrainer(TokenizerBuilder):
         return next(iter(self.form.mistake_sentences()), "")
 
     def question(self) -> dict[str, Any]:
-        """The texts, what differs from the defaults, and what to compare with."""
+        """The texts, the non-default settings, and what to compare with."""
         assert self.form is not None
         self.form.clear_marks()
         return {
@@ -96,12 +96,12 @@ class TokenizerTrainer(TokenizerBuilder):
         )
 
     def show_made(self, made: TrainedTokenizer) -> None:
-        """What was measured."""
+        """Show the measurements."""
         self.result.show_made(made)
         self._on_changed()
 
     def show_refusal(self, said: str, field: str) -> None:
-        """At the texts, at the setting, or for all to see."""
+        """Show the error at the texts, at the setting, or in the banner."""
         if field.startswith("data"):
             self._texts.show_mistake(said)
             self.show_reason()
@@ -150,7 +150,7 @@ class TrainResultCard(Card):
         return holder(vbox((scroll_area(holder(parts)), 1), hbox(self.use, self.copy, 1), spacing=12))
 
     def show_made(self, made: TrainedTokenizer) -> None:
-        """The tokenizer and what was measured."""
+        """Show the tokenizer and its measurements."""
         self.made = made
         self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.group_digits(made.vocabulary)))
         learnt = tr(
@@ -210,7 +210,7 @@ _COUNTS = {
 
 
 def groups_of(measured: list[Compression]) -> list[Group]:
-    """The bars of tokens per word and per character."""
+    """The bars for tokens per word and per character."""
     if not measured:
         return []
     words, characters = ([getattr(one, name) for one in measured] for name in ("per_word", "per_character"))
@@ -221,7 +221,7 @@ def groups_of(measured: list[Compression]) -> list[Group]:
 
 
 def _seconds(seconds: float) -> str:
-    """A training of a small file takes no whole second."""
+    """Seconds with decimals if needed: training on a small file takes less than a second."""
     return formatting.duration(seconds) if seconds >= 10 else f"{figure(max(seconds, 0.1), '.1f')} s"
 
 

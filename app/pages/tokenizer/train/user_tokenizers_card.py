@@ -1,4 +1,4 @@
-"""The tokenizers that were made here before: where each lies, to open it, use it or forget it."""
+"""The tokenizers made here before: where each is, and buttons to open, use or forget it."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
@@ -50,14 +50,14 @@ class UserTokenizersCard(Card):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is remembered now, and which of it is still there."""
+        """Show the remembered tokenizers, and which still exist."""
         self._made = tokenizer_list.made_tokenizers(self._preferences)
         self.table.show_rows(made_rows(self._made), WIDTHS, ["folder"])
         self.pages.setCurrentIndex(1 if self._made else 0)
         self._on_selected(-1)
 
     def chosen(self) -> MadeBefore | None:
-        """The one that is selected."""
+        """The selected one."""
         return self._made[self._row] if 0 <= self._row < len(self._made) else None
 
     def _on_selected(self, row: int) -> None:

@@ -33,7 +33,7 @@ MAX_POINTS = 12
 
 
 class PieceCard(Card):
-    """Shows one piece; what it is made of comes a moment later."""
+    """Shows one piece; its origin follows a moment later."""
 
     def __init__(self) -> None:
         super().__init__(tr("Piece"), spacing=6)
@@ -64,7 +64,7 @@ class PieceCard(Card):
         self.show_piece(None)
 
     def show_piece(self, values: Mapping[str, str] | None) -> None:
-        """The cells of a piece by column, or nothing."""
+        """Show a piece's cells by column, or nothing."""
         self._values = dict(values or {})
         if self._values:
             text = self._values.get("text", "")
@@ -79,7 +79,7 @@ class PieceCard(Card):
         self.show_origin(None)
 
     def show_origin(self, origin: PieceOrigin | None) -> None:
-        """The tree of merges, or a sentence."""
+        """Show the tree of merges, or a sentence."""
         lines = tree_lines(origin.parts) if origin is not None and len(origin.parts) > 1 else []
         self.tree.setPlainText("\n".join(lines))
         self.tree.setVisible(bool(lines))
@@ -88,14 +88,14 @@ class PieceCard(Card):
         self.body.setStretch(self.body.count() - 1, 0 if lines else 1)
 
     def copy(self) -> None:
-        """Put what is shown on the clipboard, one `name: value` a line, and the tree."""
+        """Copy what is shown to the clipboard, one `name: value` per line, and the tree."""
         shown = {name: self._values[name] for name in FACTS if self._values.get(name)}
         lines = [f"{name}: {plain(value) if name in NUMBERS else value}" for name, value in shown.items()]
         QGuiApplication.clipboard().setText("\n".join(filter(None, [*lines, self.tree.toPlainText()])))
 
 
 class ConvertCard(Card):
-    """Two fields: whichever is written in is turned into the other."""
+    """Two fields: typing in one converts to the other."""
 
     asked = Signal(dict)
     """`ids` or `pieces` to be converted; `show_conversion` takes the answer."""
@@ -132,7 +132,7 @@ class ConvertCard(Card):
         self._calm.start()
 
     def convert(self) -> None:
-        """Ask again, for example because another vocabulary is shown."""
+        """Convert again, for example because another vocabulary is shown."""
         source = self.ids if self._from_ids else self.pieces
         try:
             given = read_ids(source.toPlainText()) if self._from_ids else read_pieces(source.toPlainText())

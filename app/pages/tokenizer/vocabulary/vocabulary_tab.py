@@ -29,7 +29,7 @@ NOT_SHOWN = tr("The vocabulary can't be shown")
 
 
 class VocabularyTab(TokenizerTab):
-    """Opens the vocabulary when it is first looked at; the window never walks through it."""
+    """Opens the vocabulary on first use; the window never iterates over it."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -122,7 +122,7 @@ class VocabularyTab(TokenizerTab):
     # The table
 
     def rows(self) -> VocabularyRows:
-        """Those of the table in view."""
+        """The rows of the current table."""
         return self._tables[self.search.table]
 
     def _show_table(self) -> None:
@@ -138,7 +138,7 @@ class VocabularyTab(TokenizerTab):
         self.find_rows()
 
     def find_rows(self) -> None:
-        """Show the rows that are asked for."""
+        """Show the rows that match the search."""
         if not self._tables:
             return
         if self.search.is_all and not self._sort[0]:
@@ -199,7 +199,7 @@ class VocabularyTab(TokenizerTab):
     def _question(
         self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[ErrorReply], None] | None = None
     ) -> LatestQuestion:
-        """One about the folder, whose worker has the vocabulary in memory."""
+        """A query about the folder, sent to the worker that has the vocabulary in memory."""
         return LatestQuestion(
             self._context.client, query, on_answer, on_mistake or self._on_mistake, opened="folder", parent=self
         )
@@ -235,7 +235,7 @@ class VocabularyTab(TokenizerTab):
             self.export(path, whole)
 
     def export(self, path: str, whole: bool) -> None:
-        """Write the rows that are shown, or all, to a CSV file."""
+        """Write the rows shown, or all, to a CSV file."""
         assert self._folder is not None
         preferences = self._context.preferences
         rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)

@@ -58,13 +58,13 @@ class VocabularyTable(TableCard):
         super().__init__(self.table, self.counts)
 
     def show_nothing(self) -> None:
-        """No vocabulary is open."""
+        """Show that no vocabulary is open."""
         self._rows = None
         self.table.set_source(None)
         self.counts.setText("")
 
     def show_rows(self, rows: VocabularyRows, name: str) -> None:
-        """Another table, sorted by nothing."""
+        """Show another table, unsorted."""
         self._rows, self._name = rows, name
         shown = _in_order(rows.columns)
         self.table.set_source(rows, shown)
@@ -72,13 +72,13 @@ class VocabularyTable(TableCard):
         self.table.set_widths({name: WIDTHS[name] for name in shown}, STRETCHED[name])
 
     def show_indices(self, indices: np.ndarray | None) -> int:
-        """Only these rows, in this order, or all of them; how many that are."""
+        """Show only these rows, in this order, or all; returns how many."""
         self.table.set_indices(indices)  # type: ignore[arg-type]
         self.table.setColumnHidden(0, True)
         return self.table.shown_count()
 
     def mark_most_frequent_first(self) -> None:
-        """The heading says by what the rows are sorted."""
+        """Show in the header that rows are sorted by frequency."""
         assert self._rows is not None
         header = self.table.horizontalHeader()
         header.setSortIndicatorShown(True)
@@ -86,7 +86,7 @@ class VocabularyTable(TableCard):
         header.setSortIndicator(place + 1, Qt.SortOrder.DescendingOrder)
 
     def show_summary(self, vocabulary: Vocabulary, counted: str) -> None:
-        """How many rows there are, of which kinds; `counted` says how many pieces occur in data."""
+        """Show how many rows of which kinds there are; `counted` says how many pieces occur in the data."""
         assert self._rows is not None
         shown, total, is_pieces = self.table.shown_count(), self._rows.row_count, self._name == "pieces"
         if not is_pieces:
@@ -120,7 +120,7 @@ class VocabularyTable(TableCard):
 
 
 def _in_order(columns: list[str]) -> list[str]:
-    """What a table shows: the frequency, where it was counted, stands beside the text, what only experts sort by last."""
+    """The column order: the frequency, if counted, beside the text, columns for experts last."""
     last = [name for name in ("rank", "score") if name in columns and columns[0] != name]
     shown = [name for name in columns if name not in (*HIDDEN, *last)] + last
     if FREQUENCY in shown:
@@ -130,7 +130,7 @@ def _in_order(columns: list[str]) -> list[str]:
 
 
 class PieceSearch(QWidget):
-    """`changed` a moment after the last key press, and at once after a choice."""
+    """Emits `changed` a moment after the last key press, and at once after a choice."""
 
     changed = Signal()
     table_chosen = Signal()
@@ -173,28 +173,28 @@ class PieceSearch(QWidget):
 
     @property
     def by(self) -> SearchBy:
-        """How `search` is meant."""
+        """How to interpret `search`."""
         return self.way.currentData()
 
     @property
     def search(self) -> str:
-        """What is looked for; spaces count in a text."""
+        """The search text; spaces are significant in a text."""
         return (self.script.currentData() or "") if self.by == "script" else self.text.text()
 
     @property
     def types(self) -> list[str]:
-        """The types of pieces that are wanted; none means all."""
+        """The wanted types of pieces; none means all."""
         return list(self.type.currentData() or ()) if self.table == "pieces" else []
 
     @property
     def is_all(self) -> bool:
-        """Whether every row is wanted."""
+        """Whether every row matches."""
         return not self.search and not self.types
 
     # What there is
 
     def offer(self, vocabulary: Vocabulary) -> None:
-        """Another vocabulary; what is typed stays."""
+        """Prepare for another vocabulary; typed text is kept."""
         merges = self.tables.button(1)
         merges.setEnabled(vocabulary.merges > 0)
         merges.setToolTip("" if vocabulary.merges else tr("A {kind} has no merges", kind=vocabulary.kind))
@@ -215,7 +215,7 @@ class PieceSearch(QWidget):
         self._show_way()
 
     def offer_export(self, shown: int, total: int) -> None:
-        """How many rows an export would write."""
+        """Show how many rows an export would write."""
         self.export_shown.setText(tr("Shown rows ({shown})…", shown=group_digits(shown)))
         self.export_all.setText(tr("All rows ({total})…", total=group_digits(total)))
         self.export_shown.setEnabled(shown > 0)

@@ -39,7 +39,7 @@ _OFFSET = 2
 
 @dataclass(frozen=True)
 class Variant:
-    """In what one of them differs from BART."""
+    """How a variant differs from BART."""
 
     norms_first: bool = False
     """Whether the parts of a layer read what is normalised, and a stack's result is too; else their sums are normalised."""
@@ -71,7 +71,7 @@ class _Attention(nnx.Module):
 
 
 class _Layer(nnx.Module):
-    """Of either stack; the decoder's looks at the source too."""
+    """A layer of either stack; the decoder's also attends to the source."""
 
     def __init__(self, config: Config, side: str, variant: Variant) -> None:
         width, heads, inner = config["d_model"], config[f"{side}_attention_heads"], config[f"{side}_ffn_dim"]
@@ -104,14 +104,14 @@ class _Layer(nnx.Module):
     def _add_residual(
         self, x: jax.Array, part: Callable[[jax.Array], jax.Array], norm: LayerNorm, noise: DropoutKeys | None
     ) -> jax.Array:
-        """`x` with what a part makes of it."""
+        """`x` plus the output of a sublayer."""
         if self._norms_first:
             return x + dropout(part(norm(x)), self._rate, noise)
         return norm(x + dropout(part(x), self._rate, noise))
 
 
 class _Stack(nnx.Module):
-    """Encoder or decoder: places, layers, and the norm behind them where there is one."""
+    """Encoder or decoder: positions, layers, and the final norm if there is one."""
 
     def __init__(self, config: Config, side: str, variant: Variant) -> None:
         width, longest = config["d_model"], config["max_position_embeddings"]
@@ -131,7 +131,7 @@ class _Stack(nnx.Module):
         source: jax.Array | None = None,
         source_bias: jax.Array | None = None,
     ) -> jax.Array:
-        """Of tokens (batch, length, hidden_size) at positions (length,); the biases are added to scores."""
+        """Tokens (batch, length, hidden_size) at positions (length,); the biases are added to scores."""
         x = dropout(self._add_positions(x, positions), self._rate, noise)
         for layer in self.layers:
             x = apply_layer(layer, x, bias, source, source_bias, noise)
@@ -144,7 +144,7 @@ class _Stack(nnx.Module):
 
 
 class Body(nnx.Module):
-    """One table of tokens for both sides, encoder and decoder."""
+    """One token embedding for both sides, encoder and decoder."""
 
     def __init__(self, config: Config, variant: Variant) -> None:
         width = config["d_model"]
@@ -160,7 +160,7 @@ class Body(nnx.Module):
         return self.answers(arrays["input_ids"], arrays, noise)
 
     def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
+        """The decoder's output before each of the answer's tokens, (batch, answer, hidden_size)."""
         mask = arrays["attention_mask"]
         return self.decode(self._shift_right(labels), self.read(arrays["input_ids"], mask, noise), mask, noise)
 
@@ -173,7 +173,7 @@ class Body(nnx.Module):
     def decode(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
-        """What stands after each of the tokens that the decoder was given."""
+        """The decoder's output after each of its input tokens."""
         x = self.shared(given) * self._scale  # (batch, answer, hidden_size)
         positions = attention_positions(given)[0]  # (answer,)
         return self.decoder(x, positions, causal_answer_bias(given), noise, source, padding_bias(attention_mask))
@@ -187,7 +187,7 @@ class Body(nnx.Module):
 
 
 class ForAnswers(nnx.Module):
-    """The tokens of an answer: `hidden` of every one, and `vocabulary` of those that are asked."""
+    """The seq2seq head: `hidden` for every answer token, and `vocabulary` for the selected ones."""
 
     def __init__(self, config: Config, variant: Variant) -> None:
         self.model = Body(config, variant)
@@ -217,7 +217,7 @@ ALIASES: dict[str, str] = dict.fromkeys(
 
 
 def check(config: Config, variant: Variant) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
     refuse_unless(not config.get("encoder_layerdrop"), config, message("layer dropout"))
     refuse_unless(not config.get("decoder_layerdrop"), config, message("layer dropout"))
@@ -236,7 +236,7 @@ def _sinusoids(longest: int, width: int) -> np.ndarray:
 
 
 def family(architecture: str, variant: Variant) -> Family:
-    """Of BART and mBART."""
+    """The family of BART and mBART."""
     tops = HeadModules("model", lambda config: Body(config, variant), "d_model")
     return Family(
         body="model",

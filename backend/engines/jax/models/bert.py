@@ -56,7 +56,7 @@ class _SelfAttention(nnx.Module):
 
 
 class _Output(nnx.Module):
-    """What ends both halves of a layer: a linear map, dropout, and the norm of the sum with what came in."""
+    """The end of both halves of a layer: a linear map, dropout, and the norm of the residual sum."""
 
     def __init__(self, config: Config, inputs: int) -> None:
         self.dense = Linear(inputs, config["hidden_size"])
@@ -119,7 +119,7 @@ class _Pooler(nnx.Module):
 
 
 class Body(nnx.Module):
-    """Embeddings and layers; with a pooler where the head reads a whole text."""
+    """Embeddings and layers, with a pooler if the head reads a whole text."""
 
     def __init__(self, config: Config, *, pooler: bool) -> None:
         self.embeddings = _Embeddings(config)
@@ -133,7 +133,7 @@ class Body(nnx.Module):
 
 
 def head_dropout(config: Config) -> float:
-    """Of what a classifier reads."""
+    """The dropout rate before a classifier."""
     own = config.get("classifier_dropout")
     return config["hidden_dropout_prob"] if own is None else own
 
@@ -174,7 +174,7 @@ class _Cls(nnx.Module):
 
 
 class ForMaskedWords(nnx.Module):
-    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+    """The token behind a mask: `hidden` for every token, and `vocabulary` for the selected ones."""
 
     def __init__(self, config: Config, outputs: int) -> None:
         self.bert = Body(config, pooler=False)
@@ -190,7 +190,7 @@ class ForMaskedWords(nnx.Module):
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, message("relative positions"))
     refuse_unless(not config.get("is_decoder"), config, message("its use as a decoder"))
     refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))

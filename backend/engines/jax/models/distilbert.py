@@ -107,7 +107,7 @@ class ForSequence(nnx.Module):
 
 
 class ForMaskedWords(nnx.Module):
-    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+    """The token behind a mask: `hidden` for every token, and `vocabulary` for the selected ones."""
 
     def __init__(self, config: Config, outputs: int) -> None:
         self.distilbert = Body(config)
@@ -126,14 +126,14 @@ class ForMaskedWords(nnx.Module):
 
 
 class _Projector(nnx.Module):
-    """Its weight is the embedding's."""
+    """The output projection, whose weight is the embedding's."""
 
     def __init__(self, config: Config) -> None:
         self.bias = nnx.Param(jnp.zeros((config["vocab_size"],)))
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
 
 

@@ -42,26 +42,26 @@ class Family:
 
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
-    """Raises Unknown: an unknown variant is never computed as something similar."""
+    """Raises UnsupportedModelError: an unknown variant is never treated as a similar one."""
     if not holds:
         raise UnsupportedModelError("does not support {what} of {config}", what=what, config=config["model_type"])
 
 
 def shift_right(labels: jax.Array, start: int, padding: int) -> jax.Array:
-    """What a decoder sees of its answer: the start token, then all labels but the last. (batch, length)"""
+    """The decoder's input for an answer: the start token, then all labels but the last. (batch, length)"""
     known = jnp.where(labels == IGNORE, padding, labels)
     return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)  # (batch, length)
 
 
 def classifier_dropout(config: Config) -> float:
-    """Of the decoders' heads over tokens; 0.1 where a configuration says nothing."""
+    """The dropout rate of decoders' token heads; 0.1 if the configuration has none."""
     return next(
         rate for rate in (config.get("classifier_dropout"), config.get("hidden_dropout"), 0.1) if rate is not None
     )
 
 
 def last_token(x: jax.Array, arrays: Arrays) -> jax.Array:
-    """(batch, length, width) → (batch, width): what stands at the last token that is no padding."""
+    """(batch, length, width) → (batch, width): the last token that is not padding."""
     length = arrays["attention_mask"].shape[1]
     last = jnp.max(arrays["attention_mask"] * jnp.arange(length), axis=1)  # (batch,)
     return jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0]  # (batch, hidden_size)

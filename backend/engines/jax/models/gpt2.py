@@ -86,7 +86,7 @@ class Body(nnx.Module):
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(not config.get("add_cross_attention"), config, "cross-attention")
 
 

@@ -28,7 +28,7 @@ from backend.engines.jax.rotary import Rotary
 
 @dataclass(frozen=True)
 class Variant:
-    """In what a decoder differs from Llama."""
+    """How a decoder differs from Llama."""
 
     architecture: str
     has_query_bias: bool | None = None
@@ -158,7 +158,7 @@ def family(variant: Variant) -> Family:
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     kinds = set(config.get("layer_types") or [])
     refuse_unless(
         kinds <= {"full_attention", "sliding_attention"},

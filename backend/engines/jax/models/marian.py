@@ -10,7 +10,7 @@ _VARIANT = Variant(learns_positions=False)
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(
         config.get("share_encoder_decoder_embeddings", True), config, message("separate encoder and decoder embeddings")
     )

@@ -87,7 +87,7 @@ class _Decoder(nnx.Module):
 
 
 class Body(nnx.Module):
-    """The decoder alone."""
+    """Only the decoder."""
 
     def __init__(self, config: Config) -> None:
         self.decoder = _Decoder(config)
@@ -97,7 +97,7 @@ class Body(nnx.Module):
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(config.get("layer_norm_elementwise_affine", True), config, message("layer norms without weights"))
     refuse_unless(not config.get("layerdrop"), config, message("layer dropout"))
 

@@ -104,7 +104,7 @@ class _LanguageHead(nnx.Module):
 
 
 class ForMaskedWords(nnx.Module):
-    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+    """The token behind a mask: `hidden` for every token, and `vocabulary` for the selected ones."""
 
     def __init__(self, config: Config, outputs: int) -> None:
         self.roberta = Body(config)
@@ -119,7 +119,7 @@ class ForMaskedWords(nnx.Module):
 
 
 def check(config: Config) -> None:
-    """Raises InputError for what no class here computes."""
+    """Raises InputError for a variant that no class here supports."""
     refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, message("relative positions"))
     refuse_unless(not config.get("is_decoder"), config, message("its use as a decoder"))
     refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
@@ -129,7 +129,7 @@ _TOPS = HeadModules("roberta", Body, "hidden_size")
 
 
 def family(architecture: str) -> Family:
-    """Of RoBERTa and those that differ from it by name alone."""
+    """The family of RoBERTa and of models that differ only by name."""
     return Family(
         body="roberta",
         check=check,

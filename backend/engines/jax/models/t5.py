@@ -41,7 +41,7 @@ class _Attention(nnx.Module):
         self._heads, self._rate, self._is_decoder = heads, config["dropout_rate"], is_decoder
 
     def positions(self, here: jax.Array, there: jax.Array) -> jax.Array:
-        """(1, heads, length, keys): what the distance of two tokens adds to their score."""
+        """(1, heads, length, keys): the score bias for the distance between two tokens."""
         assert self.relative_attention_bias is not None
         distance = there[None, :] - here[:, None]  # (length, keys)
         found = self.relative_attention_bias(self._bucket(distance))  # (length, keys, heads)
@@ -161,7 +161,7 @@ class _Stack(nnx.Module):
         source: jax.Array | None = None,
         source_hidden: jax.Array | None = None,
     ) -> jax.Array:
-        """`hidden` and `source_hidden` are added to scores: `NEVER` where nothing may be seen."""
+        """`hidden` and `source_hidden` are added to scores: `NEVER` at masked positions."""
         x = dropout(x, self._rate, noise)
         here = jnp.arange(x.shape[1])  # (length,)
         here, there = attention_positions(here[None])[:2] if self._is_decoder else (here, here)  # (length,), (keys,)
@@ -172,7 +172,7 @@ class _Stack(nnx.Module):
 
 
 class Reader(nnx.Module):
-    """One table of tokens and the encoder."""
+    """One token embedding and the encoder."""
 
     def __init__(self, config: Config) -> None:
         self.shared = Embedding(config["vocab_size"], config["d_model"])
@@ -183,7 +183,7 @@ class Reader(nnx.Module):
 
 
 class Body(nnx.Module):
-    """One table of tokens for both sides, encoder and decoder."""
+    """One token embedding for both sides, encoder and decoder."""
 
     def __init__(self, config: Config) -> None:
         self.shared = Embedding(config["vocab_size"], config["d_model"])
@@ -196,7 +196,7 @@ class Body(nnx.Module):
         return self.answers(arrays["input_ids"], arrays, noise)
 
     def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
+        """The decoder's output before each of the answer's tokens, (batch, answer, hidden_size)."""
         given = shift_right(labels, self._start, self._padding)  # (batch, answer)
         return self.decode(given, self.read(arrays, noise), arrays["attention_mask"], noise)
 
@@ -207,12 +207,12 @@ class Body(nnx.Module):
     def decode(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
-        """What stands after each of the answer's tokens, (batch, answer, hidden_size)."""
+        """The decoder's output after each of its input tokens, (batch, answer, hidden_size)."""
         return self.decoder(self.shared(given), causal_answer_bias(given), noise, source, padding_bias(attention_mask))
 
 
 class ForAnswers(Body):
-    """The tokens of an answer: `hidden` of every one, and `vocabulary` of those that are asked."""
+    """The seq2seq head: `hidden` for every answer token, and `vocabulary` for the selected ones."""
 
     def __init__(self, config: Config, outputs: int) -> None:
         super().__init__(config)
@@ -229,7 +229,7 @@ class ForAnswers(Body):
 
 
 class ForSpans(Body):
-    """Scores of every token as start and as end of an answer, (batch, length, 2)."""
+    """Scores of every token as the start and as the end of an answer, (batch, length, 2)."""
 
     def __init__(self, config: Config, outputs: int) -> None:
         super().__init__(config)
@@ -247,7 +247,7 @@ _WHOLE, _READERS = HeadModules(_BODY, Body, "d_model"), HeadModules(_BODY, Reade
 
 
 def family(architecture: str) -> Family:
-    """Of T5 and mT5."""
+    """The family of T5 and mT5."""
     of_text = f"{architecture}ForSequenceClassification", _WHOLE.logits_of_last_end()
     of_tokens = _READERS.logits_of_tokens("classifier", lambda config: config["classifier_dropout"])
     return Family(

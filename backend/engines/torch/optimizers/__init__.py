@@ -1,1 +1,1 @@
-"""Optimizers, one module each; the module's name is its key. A module imports torch only when one is made."""
+"""Optimizers, one module each; the module's name is its key. torch is imported only when one is created."""

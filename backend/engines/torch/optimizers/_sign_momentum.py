@@ -16,7 +16,7 @@ class SignMomentum(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Change every parameter that has a gradient; a closure is never given."""
+        """Update every parameter that has a gradient; a closure is never given."""
         for group in self.param_groups:
             rate, (beta1, beta2) = group["lr"], group["betas"]
             for parameter in group["params"]:

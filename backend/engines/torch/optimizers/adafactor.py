@@ -11,7 +11,7 @@ from backend.engines.torch.optimizers.optimizer import Groups
 
 
 class Settings(Section):
-    """What only Adafactor has; the names are those of transformers."""
+    """Adafactor's own options; the names are those of transformers."""
 
     scale_parameter: Annotated[bool, Field(title="Scale by parameter")] = False
     """Multiply the learning rate by the root mean square of each parameter."""
@@ -47,12 +47,12 @@ class Adafactor:
 
     @staticmethod
     def state_per_weight(options: Any) -> float:
-        """The first moment, where it is kept; rows and columns weigh next to nothing."""
+        """The first moment, if kept; rows and columns are negligible."""
         return 1.0 if options.beta1 is not None else 0.0
 
     @staticmethod
     def make(groups: Groups, training: TrainingSection, options: Any) -> Any:
-        """The class of transformers. Raises InputError where `layer_decay` would be ignored."""
+        """transformers' class. Raises InputError if `layer_decay` would be ignored."""
         from transformers.optimization import Adafactor  # imports torch
 
         if options.relative_step and training.layer_decay is not None:

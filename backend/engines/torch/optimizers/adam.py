@@ -7,11 +7,11 @@ from backend.engines.torch.optimizers.optimizer import Groups, has_fused
 
 
 class Settings(Section):
-    """Adam has no options beside those of the `training` section."""
+    """Adam has no options besides those of the `training` section."""
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015), as torch computes it; fused into one kernel where torch has one."""
+    """Adam (Kingma and Ba 2015), as torch computes it; fused into one kernel if torch has one."""
 
     title = "Adam"
     description = "Adam as originally published: weight decay is added to the gradient (L2)."

@@ -7,11 +7,11 @@ from backend.engines.torch.optimizers.optimizer import Groups, has_fused
 
 
 class Settings(Section):
-    """AdamW has no options beside those of the `training` section."""
+    """AdamW has no options besides those of the `training` section."""
 
 
 class AdamW:
-    """AdamW (Loshchilov and Hutter 2019), as torch computes it; fused into one kernel where torch has one."""
+    """AdamW (Loshchilov and Hutter 2019), as torch computes it; fused into one kernel if torch has one."""
 
     title = "AdamW"
     description = "Adam with decoupled weight decay, the standard choice for transformers."

@@ -1,4 +1,4 @@
-"""Lion, which moves every weight by the sign of its momentum."""
+"""Lion, which updates every weight by the sign of its momentum."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from backend.engines.torch.optimizers.optimizer import Groups
 
 
 class Settings(Section):
-    """What only Lion has."""
+    """Lion's own options."""
 
     beta1: Annotated[float, Field(title="Beta 1", ge=0, lt=1)] = 0.9
     """Weight of the momentum in the direction of a step."""
@@ -31,7 +31,7 @@ class Lion:
 
     @staticmethod
     def make(groups: Groups, training: TrainingSection, options: Any) -> Any:
-        """Burnish's own: torch has none."""
+        """Burnish's own implementation: torch has none."""
         from backend.engines.torch.optimizers._sign_momentum import SignMomentum  # imports torch
 
         return SignMomentum(groups, training.learning_rate, (options.beta1, options.beta2), training.weight_decay)

@@ -24,15 +24,15 @@ class OptimizerEntry(Protocol):
 
     @staticmethod
     def state_per_weight(options: Any) -> float:
-        """Float32 numbers kept for each trained weight, for the plan of memory."""
+        """Float32 values stored per trained weight, for the memory plan."""
         ...
 
     @staticmethod
     def make(groups: Groups, training: TrainingSection, options: Any) -> "Optimizer":
-        """The optimizer; imports torch. Before each step the loop's learning rate is set in the groups' `lr`."""
+        """The optimizer; imports torch. Before each step the loop sets its learning rate in the groups' `lr`."""
         ...
 
 
 def has_fused(groups: Groups) -> bool:
-    """Whether torch's fused kernel can be used where the parameters are."""
+    """Whether torch's fused kernel is available on the parameters' device."""
     return groups[0]["params"][0].device.type in FUSED

@@ -10,7 +10,7 @@ from backend.engines.torch.optimizers.optimizer import Groups
 
 
 class Settings(Section):
-    """What only SGD has."""
+    """SGD's own options."""
 
     momentum: Annotated[float, Field(title="Momentum", ge=0, lt=1)] = 0.0
     """Fraction of the previous step's direction that is kept."""
@@ -36,7 +36,7 @@ class SGD:
 
     @staticmethod
     def state_per_weight(options: Any) -> float:
-        """The momentum, where there is one."""
+        """The momentum, if there is one."""
         return 1.0 if options.momentum else 0.0
 
     @staticmethod
