@@ -172,7 +172,7 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
         report_outcome(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED_EXIT_CODE
     )
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "reviews interrupted: it was told to end. Resume it with: burnish resume reviews"
+    assert last == "reviews interrupted: it was told to stop. Resume it with: burnish resume reviews"
 
 
 def test_variants_of_very_many_metrics_are_counted_and_not_told():

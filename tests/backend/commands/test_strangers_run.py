@@ -198,7 +198,7 @@ SPECS: dict[str, tuple[Callable[[Path], None], str]] = {
     "folder": (Path.mkdir, "spec.yaml: it is not a regular file; remove it"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "spec.yaml: it is a link"),
     "link to nothing": (lambda path: path.symlink_to("gone"), "spec.yaml: it is a link"),
-    "nothing": (lambda path: None, "spec.yaml is missing; copy spec.started.yaml beside it to spec.yaml"),
+    "nothing": (lambda path: None, "spec.yaml is missing; copy spec.started.yaml from the same folder to spec.yaml"),
 }  # fmt: skip
 
 

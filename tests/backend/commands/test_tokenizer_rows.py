@@ -18,7 +18,7 @@ def test_lengths_are_told_with_a_better_limit(spec: Path, capsys: pytest.Capture
     out = told(capsys, "lengths", spec, "--set", "task.max_length=24")
     assert "20 % of the rows lose text at 24 tokens; 64 loses 0.1 %." in out
     assert "--set task.max_length=64" in out
-    assert "(current)" in out
+    assert "(as set)" in out
 
 
 def test_json_holds_every_length(spec: Path, capsys: pytest.CaptureFixture[str]):

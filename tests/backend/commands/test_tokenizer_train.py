@@ -38,7 +38,7 @@ def test_only_the_named_column_is_learnt(texts, tmp_path):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--column", "french"], "there is no column 'french'; there are english, spanish"),
+        (["--column", "french"], "there is no column 'french'; the columns are english, spanish"),
         (["--kind", "magic"], "--kind: 'magic' cannot be used"),
         (["--vocabulary", "1"], "--vocabulary: 1 cannot be used"),
         (["--min-frequency", "0"], "--min-frequency: 0 cannot be used"),

@@ -64,7 +64,7 @@ def test_formula_is_defused_where_asked(tmp_path: Path) -> None:
     [
         ("id,label\n1,pos\n", RIGHT, "has no column 'text' (it has id, label); choose a file with the columns"),
         ("id,text,label\n1,x,pos\n", RIGHT, "also has the column 'id', for which this row has no value"),
-        ("text,label\nx,pos\n", ROW, "has no column 'prediction' (it has text, label); enter the right answer"),
+        ("text,label\nx,pos\n", ROW, "has no column 'prediction' (it has text, label); enter the correct answer"),
         ("text,prediction\nx,pos\n", RIGHT, "has no column 'label'"),
         ("text,label,text\nx,pos,y\n", RIGHT, "has the same column twice"),
         ('text,label\n"x,pos\n', RIGHT, "the quotes are unbalanced"),

@@ -169,7 +169,7 @@ def test_files_of_two_encodings_are_each_named_with_theirs(tmp_path: Path, kind:
         )
     assert str(told.value).removesuffix(", and set data.encoding to auto") == (
         f"data.train: the files have different encodings (UTF-8: a{ending}, d{ending}; not UTF-8: b{ending}), but a run reads "
-        f"all of them in one; save b{ending} again as UTF-8"
+        f"all of them with the same encoding; save b{ending} again as UTF-8"
     )
     assert told.value.fix is None
     assert str(told.value).endswith("to auto") is (encoding != "auto")

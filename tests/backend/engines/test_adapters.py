@@ -219,7 +219,7 @@ def test_small_matrices_do_not_depend_on_what_torch_draws(lora):
 
 
 def test_targets_that_do_not_exist_are_refused_by_name(lora):
-    with pytest.raises(InputError, match=r"'quary'.*for example.*query"):
+    with pytest.raises(InputError, match=r"'quary'.*include.*query"):
         lora("bert", targets=["query", "quary"])
 
 

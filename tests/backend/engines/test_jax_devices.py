@@ -81,8 +81,8 @@ def test_a_run_goes_on_to_the_bit_with_other_devices(tmp_path: Path):
 @pytest.mark.parametrize(
     ("count", "settings", "model_type", "words"),
     [
-        (4, {"tensor_parallel": 3}, "llama", "groups of 3 do not divide 4 devices; use one of 1, 2, 4"),
-        (1, TENSOR, "llama", "groups of 2 do not divide 1 device; use one of 1"),
+        (4, {"tensor_parallel": 3}, "llama", "4 devices cannot be divided into groups of 3; use one of 1, 2, 4"),
+        (1, TENSOR, "llama", "1 device cannot be divided into groups of 2; use one of 1"),
         (2, TENSOR, "bert", "divide the layers of bert; use 1, and set hardware.parallelism to fsdp"),
     ],
 )

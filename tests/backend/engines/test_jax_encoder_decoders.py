@@ -98,7 +98,9 @@ def test_two_tables_with_other_numbers_are_refused_by_name(tiny: Tiny, tmp_path:
     tensors = load_file(folder / "model.safetensors")
     tensors["lm_head.weight"] = tensors["model.shared.weight"] + 1
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"^hardware\.engine: the file contains .* beside .* choose PyTorch$"):
+    with pytest.raises(
+        InputError, match=r"^hardware\.engine: the file contains .* and .* with different values.* choose PyTorch$"
+    ):
         opened(JaxEngine, folder)
 
 

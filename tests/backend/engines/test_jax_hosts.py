@@ -100,7 +100,7 @@ def test_one_host_goes_on_where_two_have_stopped(tmp_path: Path):
     ("said", "why"),
     [
         ("DEADLINE_EXCEEDED: Barrier timed out.\nTimed out task names: 1", "DEADLINE_EXCEEDED: Barrier timed out."),
-        ("", "JAX does not say why"),
+        ("", "JAX gave no reason"),
     ],
 )
 def test_a_host_that_does_not_come_is_a_sentence(
@@ -164,7 +164,7 @@ def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
     found = JaxEntry.position(Settings(hosts=2))
     assert (found.number, found.count) == (1, 2)
     assert found.coordinator.startswith("node3:")
-    with pytest.raises(InputError, match=r"hardware\.hosts: the spec asks for 3, and this job has 2; set it to 2"):
+    with pytest.raises(InputError, match=r"hardware\.hosts: the spec asks for 3, but this job has 2; set it to 2"):
         JaxEntry.position(Settings(hosts=3))
 
 

@@ -257,7 +257,7 @@ def test_what_has_no_rule_of_beginning_is_refused_by_name(tmp_path):
 
 
 def test_another_vocabulary_by_configuration_is_refused_for_a_language_model(llama, engine_for):
-    with pytest.raises(InputError, match=r"model\.config.*another shape"):
+    with pytest.raises(InputError, match=r"model\.config.*different shape"):
         engine_for(llama, LANGUAGE, TRAINING, model={"config": {"vocab_size": VOCABULARY + 1}})
 
 

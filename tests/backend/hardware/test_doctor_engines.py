@@ -69,7 +69,7 @@ def test_chips_are_told_from_network_cards(tmp_path: Path):
     [
         ({"jaxlib": "0.9.0"}, {}, "are not compatible", "jaxlib==0.10.2"),
         ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs", "jax[cuda13]==0.10.2"),
-        ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "clash", "uninstall jax-cuda12-plugin"),
+        ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "conflict", "uninstall jax-cuda12-plugin"),
         ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for both GPUs and TPUs", "uninstall libtpu"),
         ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "in its own"),
         ({}, {"JAX_PLATFORMS": "cpu"}, "JAX does not look for anything else", "unset JAX_PLATFORMS"),

@@ -60,7 +60,7 @@ def test_weights_are_converted_with_consent_alone(
         (tmp_path / path.name).write_bytes(path.read_bytes())
     torch.save(weights, tmp_path / "pytorch_model.bin")
 
-    assert "consent" in in_process_helper.mistake("convert_model", name_or_path=str(tmp_path))
+    assert "approval" in in_process_helper.mistake("convert_model", name_or_path=str(tmp_path))
     assert in_process_helper.answer("describe_model", name_or_path=str(tmp_path))["needs_conversion"]
     converted = in_process_helper.answer("convert_model", name_or_path=str(tmp_path), consent=True)
 

@@ -46,7 +46,7 @@ def test_every_row_is_used_or_listed_with_its_line_and_reason(glance: DataSummar
     train = glance.splits[0]
     assert train.rows + train.unusable == 35
     assert sorted((row.line, row.reason) for row in train.first_unusable) == [
-        (33, "no text"), (34, "1 cell where the header has 2"), (35, "no label")
+        (33, "no text"), (34, "1 cell, but the header has 2"), (35, "no label")
     ]  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_labels_repetitions_and_overlap_are_counted(glance: DataSummary):
 def test_what_is_odd_is_said(glance: DataSummary):
     said = " ".join(glance.warnings)
     for words in (
-        "“good” has 31 times as many rows as “bad”; class weights",
+        "“good” has 31 times as many rows as “bad”; the class weights",
         "“bad” occurs in only one training row.",
         "“awful”",
         "4 of 6",

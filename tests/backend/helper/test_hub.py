@@ -125,7 +125,7 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     assert "causal_lm" in fits["tasks"]
     assert "is an encoder and cannot continue a text" in models["google/bert"]["problem"]
     assert "80.0 GB in float32, but only 8.0 GB is free" in models["big/gpt2-xxl"]["problem"]
-    assert "only as GGUF files" in models["bloke/model-GGUF"]["problem"]
+    assert "only available as GGUF files" in models["bloke/model-GGUF"]["problem"]
     assert "own code cannot continue text" in models["shy/own-code"]["problem"]
     assert "Python code after you review" in models["shy/own-code"]["notes"][0]
     assert "accept them on its page, then sign in" in models["meta/gated"]["problem"]

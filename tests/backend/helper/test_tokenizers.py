@@ -107,7 +107,7 @@ def test_a_tokenizer_is_trained_measured_and_written(tmp_path: Path):
     [
         ({"settings": {"vocabulary": 0}}, "tokenizer.vocabulary", "greater than or equal to 2"),
         ({"settings": {"vocabulary": 20}}, "vocabulary", "the 256 bytes"),
-        ({"columns": ["review"]}, "data.columns", "no column 'review'; there are text, label"),
+        ({"columns": ["review"]}, "data.columns", "no column 'review'; the columns are text, label"),
         ({"data": {"source": "files", "train": "/nowhere.csv"}}, "data.train", "no such file"),
         ({"output": " "}, "output", "use the folder"),
         ({"output": BERT_TINY}, "output", "already contains a tokenizer; choose"),
@@ -136,7 +136,7 @@ def test_a_long_list_is_answered_like_a_short_one(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_that_is_too_long_is_refused():
-    with pytest.raises(InputError, match="add: 50,001 are too many to ask"):
+    with pytest.raises(InputError, match="add: 50,001 values are too many"):
         ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["a"] * 50_001})
 
 

@@ -119,7 +119,7 @@ def test_frequencies_are_counted_and_sorted_by(folder: Path, ask: Ask, tmp_path:
 def test_a_column_that_is_not_there_is_told(ask: Ask, tmp_path: Path):
     data = tmp_path / "texts.csv"
     data.write_text("text\na\n", encoding="utf-8")
-    with pytest.raises(InputError, match="there is no column 'words'; there are text"):
+    with pytest.raises(InputError, match="there is no column 'words'; the columns are text"):
         ask("count_pieces", tokenizer=AUSTEN, data=str(data), column="words")
 
 

@@ -23,7 +23,7 @@ SENTENCE = "Ann B-PER\nlives O\nin O\nBonn I-LOC\n\n"
     ("training", "adapter", "far"),
     [
         ({"learning_rate": 5.0}, None, "above the usual 1e-5 to 5e-4 with AdamW: training is likely to diverge"),
-        ({"learning_rate": 1e-9}, None, "below the usual 1e-5 to 5e-4 with AdamW: the model will hardly learn"),
+        ({"learning_rate": 1e-9}, None, "below the usual 1e-5 to 5e-4 with AdamW: the model will learn very little"),
         ({"learning_rate": 0.1}, {"type": "lora"}, "above the usual 1e-4 to 1e-3 for an adapter"),
         ({"learning_rate": 0.02}, {"type": "lora"}, ""),
         ({"learning_rate": 0.02, "optimizer": "sgd"}, None, ""),

@@ -173,7 +173,7 @@ def test_a_template_that_is_no_jinja_is_refused():
 
 def test_a_row_that_the_template_refuses_is_named(tokenizer):
     template = "{{ raise_exception('roles must alternate') }}"
-    with pytest.raises(InputError, match=r"the chat template refuses rows\.jsonl:1 \(line 1: roles must alternate\)"):
+    with pytest.raises(InputError, match=r"the chat template rejects rows\.jsonl:1 \(line 1: roles must alternate\)"):
         encode(tokenizer, ASKED, template=template)
 
 

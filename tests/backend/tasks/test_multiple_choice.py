@@ -109,7 +109,9 @@ def test_labels_may_be_the_names_that_choices_bear(tokenizer):
 
 
 def test_numbers_that_may_count_from_0_or_1_are_refused():
-    with pytest.raises(InputError, match=r"may count the 4 choices from 0 or from 1.*set task\.first_choice to 0 or 1"):
+    with pytest.raises(
+        InputError, match=r"may number the 4 choices from 0 or from 1.*set task\.first_choice to 0 or 1"
+    ):
         prepared({**SWAG, "label": ["1", "2"]})
 
 

@@ -81,7 +81,7 @@ def test_answer_elsewhere_is_moved_to_its_nearest_occurrence_and_said(tokenizer)
     features = features_of(tokenizer, rows)
     assert features["offset_start"][0].as_py()[features["start_positions"][0].as_py()] == SECOND
     (note,) = QuestionAnswering(Settings()).fit(rows, COLUMNS)["notes"]
-    assert note.startswith("The answer is not at its offset in the context in 1 of 1 training rows")
+    assert note.startswith("In 1 of 1 training rows, the answer is not at its offset in the context")
     assert "questions.json:1" in note
 
 

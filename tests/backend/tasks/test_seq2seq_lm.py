@@ -195,7 +195,7 @@ def test_encoding_leaves_the_tokenizer_as_it_was(nllb):
     [
         ({}, "task.source_language: this model marks every text with its language; choose one of eng_Latn"),
         ({"source_language": "eng_Latn"}, "task.target_language: this model marks"),
-        ({"source_language": "english"}, "has no language 'english'; it has eng_Latn, sin_Sinh, spa_Latn"),
+        ({"source_language": "english"}, "has no language 'english'; its languages are eng_Latn, sin_Sinh, spa_Latn"),
     ],
 )
 def test_a_language_that_lacks_or_is_unknown_is_refused(nllb, settings: dict[str, str], named: str):

@@ -106,7 +106,7 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, pa
 def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
     card = panel.cards.data
     read = "films.xlsx: the sheet “Notes” is used; set data.sheet to use another one: “Films”."
-    shown = "films.xlsx: the sheet “Notes” is read; “Sheet” reads another one: “Films”."
+    shown = "films.xlsx: the sheet “Notes” is used; set “Sheet” to use another one: “Films”."
     found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
     card.recognised.say(found, "")
     assert card.recognised.text() == f"This is a workbook. {shown}"

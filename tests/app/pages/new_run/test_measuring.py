@@ -69,7 +69,7 @@ def test_what_cannot_be_measured_says_why_and_what_needs_less(qtbot, page):
     cost = page.cards.cost
     cost.measure.button.click()
     qtbot.waitUntil(lambda: bool(cost.reason.text()))
-    assert cost.reason.text() == "The computer's memory is used up, although the estimate said it would fit."
+    assert cost.reason.text() == "The computer ran out of memory, although the estimate said it would fit."
     assert cost.remedies.buttons[0].text() == "LoRA adapter · 470 MB"
     changed(qtbot, page, "training.batch_size", 96)
     with qtbot.waitSignal(page.message) as said:

@@ -162,7 +162,7 @@ def test_without_an_adapter_nothing_of_it_stays(panel):
 def test_a_refused_adapter_setting_is_marked_at_its_field(panel):
     choose(panel.cards.settings.adapter, "lora")
     panel.cards.mark("adapter.targets", "There is no matrix with that name.")
-    assert panel.cards.settings.mistakes() == ["Target modules: there is no matrix of that name."]
+    assert panel.cards.settings.mistakes() == ["Target modules: there is no matrix with that name."]
 
 
 def test_an_optimizer_brings_its_settings_and_takes_them_away(panel):

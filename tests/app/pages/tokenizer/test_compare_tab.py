@@ -102,7 +102,7 @@ def test_a_third_and_a_fourth_may_be_added_and_taken_away(qtbot, tab: CompareTab
 
 def test_a_token_tells_what_it_is(tab: CompareTab):
     tab.columns.views[1].token_hovered.emit(0)
-    assert tab.summary.text() == "a · id 5 · characters 0–1, split differently elsewhere"
+    assert tab.summary.text() == "a · ID 5 · characters 0–1, split differently elsewhere"
     tab.columns.views[1].token_hovered.emit(-1)
     assert tab.summary.text().startswith("1 place")
 

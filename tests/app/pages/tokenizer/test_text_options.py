@@ -172,7 +172,7 @@ def test_a_template_is_read_from_a_file(chat: TextTab, tmp_path: Path):
     chat.options.template.open_file(tmp_path / "chat.jinja")
     assert chat.options.options().chat_template == "from a file\n"
     chat.options.template.open_file(tmp_path / "nowhere.jinja")
-    assert "nowhere.jinja cannot be read" in chat.options.template.mistake.text()
+    assert "nowhere.jinja can't be read" in chat.options.template.mistake.text()
 
 
 # Batch, ids to text, steps
@@ -201,7 +201,7 @@ def test_ids_that_do_not_exist_are_outlined(text_tab: TextTab):
     text_tab.decoded.show_decoded(Decoded(rows=[row]))
     assert text_tab.decoded.outlined().count("⟨no token 99⟩") == 3
     text_tab.decoded.show_decoded(Decoded(rows=[row, row]))
-    assert "2. 2 ids · 1 not in the vocabulary" in text_tab.decoded.plain()
+    assert "2. 2 IDs · 1 not in the vocabulary" in text_tab.decoded.plain()
 
 
 def test_pieces_become_text_with_their_ids(text_tab: TextTab):

@@ -61,7 +61,7 @@ def test_ids_are_copied_whole(qtbot, text_tab: TextTab):
     with qtbot.waitSignal(text_tab.message) as signal:
         text_tab.tokens.copy_ids()
     assert QGuiApplication.clipboard().text() == "101, 7592, 2088, 102"
-    assert signal.args == ["success", "Copied 4 ids."]
+    assert signal.args == ["success", "Copied 4 IDs."]
 
 
 def test_a_mistake_leaves_nothing_that_would_mislead(text_tab: TextTab):
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(qtbot, text_tab: Te
     with qtbot.waitSignal(text_tab.message) as signal:
         text_tab.open_file(str(tmp_path / "nowhere.txt"))
     assert signal.args[0] == "error"
-    assert "nowhere.txt cannot be read" in signal.args[1]
+    assert "nowhere.txt can't be read" in signal.args[1]
 
 
 def test_long_work_has_a_bar_and_can_be_stopped(text_tab: TextTab, monkeypatch, tmp_path: Path):

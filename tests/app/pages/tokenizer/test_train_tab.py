@@ -306,7 +306,7 @@ def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposin
     with qtbot.waitSignal(proposing.tokenizer_made) as opened:
         asked.answer(TrainedTokenizer(path="/own", vocabulary=30523, added=1))
     assert opened.args == ["/own"]
-    assert "Added 1 token," in proposing.banner.text()
+    assert "Added 1 token" in proposing.banner.text()
     with qtbot.waitSignal(proposing.settings_chosen) as chosen:
         proposing.use_button.click()
     assert chosen.args == [{"model.tokenizer": "/own"}]

@@ -60,7 +60,7 @@ def test_one_is_opened_on_the_page(panel: Page, folders):
     table.selectRow(1)
     panel.tab().made_before.open.click()
     assert panel.choice.tokenizer() == str(folders[0])
-    assert panel.choice.box.currentText().startswith("first · made today")
+    assert panel.choice.box.currentText().startswith("first · created today")
 
 
 def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page, folders):

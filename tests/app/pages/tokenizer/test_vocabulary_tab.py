@@ -39,7 +39,7 @@ def search(tab: VocabularyTab, text: str, by: str = "text") -> None:
 def test_all_pieces_are_shown_and_counted(opened: VocabularyTab):
     assert opened.table.shown_count() == 9
     assert opened.table.shown_text(5, "text") == "·ab"
-    assert "9 rows · byte-level BPE · 1 special · 5 byte · 1 unused · 2 ids without a piece" in opened.counts.text()
+    assert "9 rows · byte-level BPE · 1 special · 5 byte · 1 unused · 2 IDs without a piece" in opened.counts.text()
 
 
 def test_a_text_is_searched_while_it_is_typed(qtbot, opened: VocabularyTab):
