@@ -125,7 +125,7 @@ def test_a_broken_task_is_refused_with_the_reason(said: dict[str, tuple[int, str
 def test_a_metric_of_another_task_is_refused(said: dict[str, tuple[int, str, str]]):
     code, _, words = said["metric"]
     assert code == 2
-    assert "evaluation.metrics: exactness measures shouting, not text_classification" in words
+    assert "evaluation.metrics: exactness is a metric for shouting, not text_classification" in words
 
 
 def test_doctor_names_what_is_broken(said: dict[str, tuple[int, str, str]]):

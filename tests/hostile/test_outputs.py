@@ -108,7 +108,7 @@ def test_folder_of_a_run_takes_no_other_folder(
 
     assert call(run, command, run / "model" / "sub") == 2
 
-    assert "is in the folder of the run run; name a folder outside it" in capsys.readouterr().err
+    assert "is inside the folder of the run run; choose a folder outside it" in capsys.readouterr().err
     assert sorted(run.rglob("*")) == there
 
 

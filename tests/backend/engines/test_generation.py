@@ -98,5 +98,5 @@ def test_what_transformers_alone_can_write_comes_at_once(gpt2, engine_for):
 def test_what_transformers_cannot_write_is_said_in_one_sentence(gpt2, engine_for):
     engine = engine_for(gpt2, LANGUAGE)
     engine._model.generation_config.sequence_bias = [[[1], "x"]]
-    with pytest.raises(InputError, match=r"^model\.name_or_path: .*generation_config\.json asks \(.*sequence_bias"):
+    with pytest.raises(InputError, match=r"^model\.name_or_path: .*generation_config\.json \(.*sequence_bias"):
         list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=3)))

@@ -226,7 +226,7 @@ def test_a_process_that_was_killed_is_known_from_its_record(pair: Pair, until: U
     own.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
     own.write_exit_record(ExitRecord(1, -9, 0.0, "the engine process was killed (SIGKILL)"))
     until(lambda: _raised(pair.first.check))
-    with pytest.raises(RunFailed, match=r"host 1 is gone: the engine process was killed \(SIGKILL\)"):
+    with pytest.raises(RunFailed, match=r"host 1 disappeared: the engine process was killed \(SIGKILL\)"):
         pair.first.check()
 
 
