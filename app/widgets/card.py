@@ -48,7 +48,7 @@ class Card(QFrame):
         self.body.addWidget(widget, stretch)
         return widget
 
-    def fill(self, *parts: Part) -> None:
+    def add_all(self, *parts: Part) -> None:
         """Append several widgets and layouts to the body."""
         fill(self.body, parts)
 
@@ -59,7 +59,7 @@ class TableCard(Card):
     def __init__(self, table: QWidget, words: QWidget) -> None:
         super().__init__()
         self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
-        self.fill((table, 1), hbox(words, margins=(14, 0, 14, 0)))
+        self.add_all((table, 1), hbox(words, margins=(14, 0, 14, 0)))
 
 
 def rule(parent: QWidget | None = None) -> QFrame:

@@ -49,7 +49,7 @@ def add_train(actions: Any) -> None:
         if name in _SWITCHES:
             train.add_argument(_option(name), action="store_true", default=None, help=words)
         else:
-            train.add_argument(_option(name), metavar="VALUE", type=_NUMBERS.get(name), help=words)
+            train.add_argument(_option(name), metavar="VALUE", type=_NUMBERS.get(name, str), help=words)
     train.add_argument(
         "--special", metavar="TOKEN", nargs="+", help="additional special tokens, for example '<speaker>'"
     )

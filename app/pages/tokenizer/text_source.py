@@ -83,7 +83,7 @@ class TextSource(Card):
         self.banner = Banner()
         self.banner.fix_taken.connect(self._on_fix_taken)
         self.first = ElidedLabel("", "faint")
-        self.fill(top, self._before, below, self.first, self._after, self.banner)
+        self.add_all(top, self._before, below, self.first, self._after, self.banner)
         self.first.hide()
 
     def set_sources(self, sources: Sequence[SourceEntry]) -> None:

@@ -109,7 +109,7 @@ def test_a_tokenizer_is_trained_measured_and_written(tmp_path: Path):
         ({"settings": {"vocabulary": 20}}, "vocabulary", "the 256 bytes"),
         ({"columns": ["review"]}, "data.columns", "no column 'review'; the columns are text, label"),
         ({"data": {"source": "files", "train": "/nowhere.csv"}}, "data.train", "no such file"),
-        ({"output": " "}, "output", "use the folder"),
+        ({"output": " "}, "output", "specify the folder"),
         ({"output": BERT_TINY}, "output", "already contains a tokenizer; choose"),
         ({"compare_with": "/nowhere"}, "model.tokenizer", "no such folder"),
     ],

@@ -120,7 +120,7 @@ class LengthsCard(Card):
         self.notes = label("", "muted", wrap=True)
         top = hbox((self.sentence, 1), spacing=14)
         top.addWidget(self.use, 0, Qt.AlignmentFlag.AlignTop)
-        self.fill(top, (self.histogram, 1), vbox(self.said, self.notes, spacing=2))
+        self.add_all(top, (self.histogram, 1), vbox(self.said, self.notes, spacing=2))
 
     def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
         """Show the measurements; `can_set` offers a better limit to the run being set up."""
@@ -246,7 +246,7 @@ class UnknownCard(Card):
         self.table.setToolTip(tr("Double-click or press Enter to see a row as the model sees it"))
         self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
-        self.fill(self.sentence, (self.table, 1))
+        self.add_all(self.sentence, (self.table, 1))
 
     def show_lengths(self, lengths: TrainingLengths) -> None:
         """Show how much is unknown, and where."""

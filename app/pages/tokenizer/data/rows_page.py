@@ -81,7 +81,7 @@ class RowsPage(WaitingStack):
         card = Card(tr("Rows"), spacing=8)
         card.corner.addLayout(kinds)
         top = hbox(self.caption, self.number, self.of, 1, spacing=8)
-        card.fill(top, self.said, self.banner, (self.table, 1))
+        card.add_all(top, self.said, self.banner, (self.table, 1))
         split = RememberedSplitter("rows", Qt.Orientation.Horizontal)
         split.hold((card, self.feature_card), (), (500, 540))
         return holder(vbox(split))
@@ -227,7 +227,7 @@ class FeatureCard(Card):
         self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.views: list[LabelledTokens] = []
         self._area = scroll_area(QWidget())
-        self.fill(self.values, (self._area, 1), self.legend, self.details)
+        self.add_all(self.values, (self._area, 1), self.legend, self.details)
         self.show_nothing()
 
     def show_nothing(self) -> None:

@@ -94,7 +94,7 @@ class OptionsCard(Card):
         fill(column, (self.form, self.stored_note))
         column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
-        self.fill((area, 1), self.use_button)
+        self.add_all((area, 1), self.use_button)
         self.template.hide()
         self.stored_button.hide()
 

@@ -39,7 +39,7 @@ class BatchCard(Card):
         self.views, row = chips(VIEWS, self.grid.set_view)
         copy = IconToolButton("copy", tr("Copy the selected cells, or all"), clicked=self._copy)
         self.counts = label("", "muted", wrap=True)
-        self.fill(hbox(row, 1, copy), (self.grid, 1), self.counts)
+        self.add_all(hbox(row, 1, copy), (self.grid, 1), self.counts)
 
     def show_grid(self, answer: TokenGrid) -> None:
         """Show a batch."""

@@ -64,7 +64,7 @@ class TextInput(Card):
         both = holder(hbox(self.text, self.second, spacing=10))
         self.second.hide()
         self.pages = stack(both, self.words, self.chat, self.lines, self.ids, self._file_page(), parent=self)
-        self.fill(hbox(row, 1, self.open_button, spacing=2), (self.pages, 1))
+        self.add_all(hbox(row, 1, self.open_button, spacing=2), (self.pages, 1))
         self._connect()
 
     def _file_page(self) -> QWidget:

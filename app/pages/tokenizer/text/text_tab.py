@@ -88,7 +88,7 @@ class TextTab(TokenizerTab):
         self.results = QStackedWidget(holder)
         self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
         self.decoded = DecodedView(decoded)
-        decoded.fill((self.decoded, 100), 1)
+        decoded.add_all((self.decoded, 100), 1)
         for card in (self.tokens, self.batch, decoded):
             self.results.addWidget(card)
         vbox(self.working, (self.results, 1), spacing=8, parent=holder)

@@ -65,7 +65,7 @@ class TokensCard(Card):
         theme.role(self.ids, "mono")
         self.steps = StepsView()
         self.pages = stack(self.view, self.ids, self.steps)
-        self.fill(top, (self.pages, 1), self._pager(), self._numbers())
+        self.add_all(top, (self.pages, 1), self._pager(), self._numbers())
         # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
         self._draw = QTimer(self, interval=0, singleShot=True)
         self._draw.timeout.connect(self._show_boxes)
@@ -215,7 +215,7 @@ class TokenCard(Card):
         self._grid.setColumnStretch(1, 1)
         self._lines: list[tuple[QLabel, QLabel]] = []
         self._area = scroll_area(holder(self._grid))
-        self.fill(self.nothing, (self._area, 1))
+        self.add_all(self.nothing, (self._area, 1))
         self.show_nothing()
 
     def show_nothing(self) -> None:

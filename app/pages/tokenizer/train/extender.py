@@ -82,7 +82,7 @@ class TokenizerExtender(TokenizerBuilder):
         ):
             words = label(caption, "muted")
             words.setBuddy(box)
-            card.fill(words, box)
+            card.add_all(words, box)
             box.textChanged.connect(self._on_edited)
         card.add(self.whole_words)
         return card
@@ -216,7 +216,7 @@ class ProposalCard(Card):
             "choose texts, how often it occurs."
         )
         self.pages = stack(EmptyState("plus", tr("No tokens yet"), hint), self.table)
-        self.fill((self.pages, 1), self.words)
+        self.add_all((self.pages, 1), self.words)
         self.show_tokens([])
 
     def show_tokens(self, tokens: Sequence[ProposedToken], counts: TokenCounts | None = None) -> None:

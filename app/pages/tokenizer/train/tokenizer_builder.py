@@ -139,7 +139,7 @@ class BuilderFoot(Card):
         caption = label(tr("Save as"), "muted")
         caption.setBuddy(self.line)
         self.pages.hold(hbox(caption, (self.line, 1), self.browse, self.copy, self.begin, spacing=10))
-        self.fill(self.pages, self.reason)
+        self.add_all(self.pages, self.reason)
         self.show_reason("")
 
     def propose(self, name: str) -> None:

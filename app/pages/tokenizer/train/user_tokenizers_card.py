@@ -46,7 +46,7 @@ class UserTokenizersCard(Card):
         self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._copy)
         hint = tr("Remove it from this list; its folder is kept")
         self.forget = IconButton(tr("Remove"), "close", "quiet", hint=hint, clicked=self._forget)
-        self.fill((self.pages, 1), self.where, hbox(self.open, self.use, self.copy, self.forget, 1))
+        self.add_all((self.pages, 1), self.where, hbox(self.open, self.use, self.copy, self.forget, 1))
         self.refresh()
 
     def refresh(self) -> None:

@@ -60,7 +60,7 @@ class PieceCard(Card):
         self.tree.setMinimumHeight(60)
         theme.role(self.tree, "mono")
         show_plain_signs(self.tree)
-        self.fill(self.hint, grid, self.sentence, (self.tree, 1), 0)
+        self.add_all(self.hint, grid, self.sentence, (self.tree, 1), 0)
         self.show_piece(None)
 
     def show_piece(self, values: Mapping[str, str] | None) -> None:
@@ -124,7 +124,7 @@ class ConvertCard(Card):
             QGuiApplication.clipboard().setText(field.toPlainText())
 
         button = IconToolButton("copy", tr("Copy the {name}", name=inside(name)), clicked=copy)
-        self.fill(hbox(label(name, "caption"), 1, button), (field, 1))
+        self.add_all(hbox(label(name, "caption"), 1, button), (field, 1))
         return field
 
     def _on_written(self, from_ids: bool) -> None:
