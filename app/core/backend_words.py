@@ -7,7 +7,7 @@ from app.core.i18n import thin, tr
 def translate_word(word: str) -> str:
     """A backend word in the current language; if it is neither listed below nor a message, unchanged except for
     digit grouping."""
-    found = tr(word) if word else ""
+    found = tr(_SPELLED.get(word, word)) if word else ""
     return thin(translate_message(word)) if found == word else found
 
 
@@ -16,11 +16,13 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_SPELLED = {"tokenising": "tokenizing"}
+"""Names of stages, as events have them, whose spelling on screen is another."""
 SPLITS = {"train": tr("training"), "validation": tr("validation"), "test": tr("test")}
 """Split → what its rows are for."""
 
 STAGES = (
-    tr("finding model"), tr("loading data"), tr("tokenising"), tr("loading model"), tr("compiling"), tr("training"),
+    tr("finding model"), tr("loading data"), tr("tokenizing"), tr("loading model"), tr("compiling"), tr("training"),
     tr("evaluating"), tr("predicting"), tr("saving"), tr("finding the model"), tr("reading the data"),
     tr("measuring lengths"), tr("counting"), tr("Starting"), tr("Reading the data"), tr("Counting the new tokens"),
     tr("Opening the tokenizer…"), tr("Reading the vocabulary…"), tr("Comparing the data"),

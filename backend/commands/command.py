@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,10 +70,12 @@ def add_consents(parser: ArgumentParser) -> None:
 
 def require_spec(path: Path) -> None:
     """Name a spec file that is not there (InputError) before half a second goes into imports."""
-    if not path.exists():
-        from backend.contract import spec_file  # loads YAML
+    with suppress(OSError):  # of which reading says more
+        if path.exists():
+            return
+    from backend.contract import spec_file  # loads YAML
 
-        spec_file.read_text(path)
+    spec_file.read_text(path)
 
 
 def requested_run(name_or_path: str) -> RunFolder:

@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Iterable
-from functools import cache
 from importlib import metadata
 
 CONTRACT_VERSION = "1.0"
@@ -25,7 +24,6 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
     return {"python": platform.python_version(), **{name: one for name, one in found.items() if one is not None}}
 
 
-@cache  # a process loads a package once, and its metadata is parsed as an e-mail
 def _installed_version(name: str) -> str | None:
     try:
         return metadata.version(name)

@@ -19,14 +19,28 @@ class _Torch:
 
 @contextmanager
 def leave_torch_out(config: Mapping[str, Any]) -> Iterator[None]:
-    """Meanwhile transformers, which is imported within, imports no torch; `config` keeps the name of its `dtype`.
+    """Within this context transformers does not import torch, and `config` keeps its `dtype` by name. One thread at a time.
 
-    transformers imports it with the first configuration, for the angles of rotary positions, and to look the dtype up;
-    an unusual one is looked up all the same, as there may be none of that name.
+    transformers imports torch with the first configuration, for rotary positions, and to look up the dtype; an unusual
+    dtype is looked up all the same, as it may not exist. Do not run a model's own code in it: that may need torch.
     """
     if "torch" in sys.modules or not _has_usual_types(config):
         yield
         return
+    try:
+        configuration_utils, is_installed = _prepare_without_torch()
+    except (ImportError, AttributeError):  # another version of transformers: slower, but it works
+        yield
+        return
+    configuration_utils.is_torch_available = lambda: False
+    try:
+        yield
+    finally:
+        configuration_utils.is_torch_available = is_installed
+
+
+def _prepare_without_torch() -> tuple[Any, Any]:
+    """The module that opens configurations, imported without torch, and its function that says whether torch is there."""
     list_models_once()
     utils: Any = importlib.import_module("transformers.utils")
     is_installed = utils.is_torch_available
@@ -37,12 +51,7 @@ def leave_torch_out(config: Mapping[str, Any]) -> Iterator[None]:
         utils.is_torch_available = is_installed
     if not hasattr(modeling_rope_utils, "torch"):
         modeling_rope_utils.torch = _Torch()  # type: ignore[assignment]  # for models that are built later
-    configuration_utils: Any = importlib.import_module("transformers.configuration_utils")
-    configuration_utils.is_torch_available = lambda: False
-    try:
-        yield
-    finally:
-        configuration_utils.is_torch_available = is_installed
+    return importlib.import_module("transformers.configuration_utils"), is_installed
 
 
 def _has_usual_types(config: Mapping[str, Any]) -> bool:

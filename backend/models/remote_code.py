@@ -161,7 +161,9 @@ def open_config(folder: Path, *, wanted: bool) -> Any:
 def check_config(folder: Path, *, wanted: bool) -> None:
     """Raises InputError if `open_config` would; a configuration that opened before is not opened again."""
     config = read_checked(folder)
-    if may_run(folder, wanted=wanted) or _config_key(folder, config) not in _opened_before():
+    if may_run(folder, wanted=wanted):  # its code may need torch
+        open_config(folder, wanted=wanted)
+    elif _config_key(folder, config) not in _opened_before():
         with leave_torch_out(config):
             open_config(folder, wanted=wanted)
 

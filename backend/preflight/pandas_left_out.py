@@ -19,7 +19,9 @@ def leave_pandas_out(source: str) -> None:
     if source == _MAKES_DATA_FRAMES or "pandas" in sys.modules or registry.installed_plugins():
         return
     sys.modules["pandas"] = None  # type: ignore[assignment]
-    for _ in range(2):  # pyarrow looks for it in two places, one after the other
-        with suppress(ImportError, AttributeError):
-            pa.scalar(0)
-    del sys.modules["pandas"]
+    try:
+        for _ in range(2):  # pyarrow looks for it in two places, one after the other
+            with suppress(ImportError, AttributeError):
+                pa.scalar(0)
+    finally:
+        del sys.modules["pandas"]

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> AnyTokeniz
     ignored = _ignored_files(folder, name)
 
     def build() -> AnyTokenizer:
-        with leave_torch_out(config):
+        with leave_torch_out(config) if code is None else nullcontext():  # its code may need torch
             from transformers import AutoTokenizer  # takes a second
 
             return AutoTokenizer.from_pretrained(

@@ -78,6 +78,7 @@ def test_a_checkpoint_is_saved_on_request_and_a_pause_is_resumed_until_the_run_i
     folder = burnish.run_folder()
     assert done.returncode == 0, done.stderr
     assert len(set(saved)) == 1
+    assert saved[0] is not None
     paused_at = last_event(folder).step
     assert last_event(folder).state == "paused"
     done = burnish("resume", folder.name, "--json")

@@ -343,22 +343,26 @@ class RowTable(QTableView):
         room = self.viewport().width() - (0 if self.isColumnHidden(0) else number_width)
         widths = {name: self._widths.get(name, 120) for name in self._model.shown}
         taken = sum(width for name, width in widths.items() if name not in self._stretched)
-        texts = {name: max(widths[name], round(SHARE * room)) for name in self._stretched if name in widths}
-        least = LEAST_ALONE if len(texts) == 1 else LEAST_STRETCHED * len(texts)
-        stretches = room - taken >= min(least, sum(texts.values()))  # else there would be nothing to scroll to
-        tight = not stretches and room < sum(texts.values()) + sum(widths.get(name, 0) for name in ANSWERS)
+        stretched_widths = {name: max(widths[name], round(SHARE * room)) for name in self._stretched if name in widths}
+        least = LEAST_ALONE if len(stretched_widths) == 1 else LEAST_STRETCHED * len(stretched_widths)
+        stretches = room - taken >= min(
+            least, sum(stretched_widths.values())
+        )  # else there would be nothing to scroll to
+        tight = not stretches and room < sum(stretched_widths.values()) + sum(widths.get(name, 0) for name in ANSWERS)
         if (stretches, tight) == self._arrangement:
             return
         self._arrangement = (stretches, tight)
         if tight and not self._stretched.isdisjoint(widths) and any(name in widths for name in ANSWERS):
-            texts = {name: width if name in ANSWERS else LEAST_TEXT for name, width in texts.items()}
+            stretched_widths = {
+                name: width if name in ANSWERS else LEAST_TEXT for name, width in stretched_widths.items()
+            }
         self._is_laying_out = True
         self.setColumnWidth(0, number_width)
         for section, name in enumerate(self._model.shown, start=1):
             fills = stretches and name in self._stretched
             mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
-            self.setColumnWidth(section, texts.get(name, widths[name]))
+            self.setColumnWidth(section, stretched_widths.get(name, widths[name]))
         if self._remembered is not None:
             self._remembered.restore()
         self._is_laying_out = False

@@ -1,8 +1,8 @@
-"""Keeps transformers from importing what this engine never uses: half of what it loads, and seconds of every start.
+"""Keeps torch and transformers from loading modules that this engine does not use, which took half of every start.
 
 The engine computes on one device and compiles nothing, but every model of transformers imports torch's compiler,
-distributed training, and scipy for models of pictures. What is left out is loaded when somebody uses it, or it is said to be
-missing, as it is in builds of torch without it.
+distributed training, and scipy for vision models. A module that is left out is loaded when it is used, or reported as
+unavailable, as in builds of torch without it.
 """
 
 import importlib
@@ -17,8 +17,8 @@ import torch
 from backend.models.lean_transformers import list_models_once
 
 
-class _Unused(ModuleType):
-    """A module of torch of which nobody has used more than a few names; any other, or any of its parts, loads it in place."""
+class _LazyModule(ModuleType):
+    """A module of torch of which only a few names have been used; any other name, or any of its parts, loads it in place."""
 
     def __getattr__(self, name: str) -> Any:
         spec = self.__spec__
@@ -27,30 +27,40 @@ class _Unused(ModuleType):
         if name.startswith("__") and (name != "__path__" or spec.submodule_search_locations is None):
             raise AttributeError(name)
         self.__class__ = ModuleType  # type: ignore[assignment]
-        for own in _NAMES[self.__name__]:
-            delattr(self, own)
         if spec.submodule_search_locations is not None:
             self.__path__ = spec.submodule_search_locations
-        spec.loader.exec_module(self)
+        vars(self).pop(_SUBMODULE, None)  # the other names stay for other threads until the real ones replace them
+        try:
+            spec.loader.exec_module(self)
+        except BaseException:
+            vars(self).update(_NAMES[self.__name__])
+            vars(self).pop("__path__", None)
+            self.__class__ = _LazyModule
+            raise
         return getattr(self, name)
 
 
-def _as_it_is(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Callable[..., Any]:
+def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Callable[..., Any]:
     return function or (lambda decorated: decorated)
 
 
-def _plain(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """The question `name` about sizes and truth values, by `answer` where none of them is a symbol."""
+def _without_symbols(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """The check `name` of sizes and truth values: `answer` if all are integers, otherwise torch's own."""
 
-    def ask(*values: Any) -> Any:
+    def check(*values: Any, **named: Any) -> Any:
         flat = [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
-        known = answer if all(isinstance(each, int) for each in flat) else getattr(sys.modules[_SHAPES], name)
-        return known(*values)
+        if not named and all(isinstance(each, int) for each in flat):
+            return answer(*values)
+        shapes: Any = sys.modules[_SHAPES]
+        assert shapes.ShapeEnv  # loads the module, which replaces this function
+        return getattr(shapes, name)(*values, **named)
 
-    return ask
+    return check
 
 
-_QUESTIONS: dict[str, Callable[..., Any]] = {
+_SUBMODULE = "eval_frame"
+"""The one name below that is a part of its module, which the real module imports."""
+_CHECKS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("expect_true", "guard_or_false", "guard_or_true", "guard_size_oblivious"), lambda value, *_: value
     ),
@@ -60,23 +70,23 @@ _QUESTIONS: dict[str, Callable[..., Any]] = {
 _COMPILER, _SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 _NAMES: dict[str, dict[str, Any]] = {
     _COMPILER: {
-        "disable": _as_it_is,
-        "allow_in_graph": _as_it_is,
-        "assume_constant_result": _as_it_is,
+        "disable": _unchanged,
+        "allow_in_graph": _unchanged,
+        "assume_constant_result": _unchanged,
         "graph_break": lambda *_: None,
         # accelerate asks whether a model is compiled
-        "eval_frame": SimpleNamespace(OptimizedModule=type("OptimizedModule", (), {})),
+        _SUBMODULE: SimpleNamespace(OptimizedModule=type("OptimizedModule", (), {})),
     },
-    _SHAPES: {name: _plain(name, answer) for name, answer in _QUESTIONS.items()},
+    _SHAPES: {name: _without_symbols(name, answer) for name, answer in _CHECKS.items()},
 }
 """Module → the names that are used without it, as long as nothing is compiled and no shape is a symbol."""
 
 
 def install() -> None:
-    """Leave it out in this process, where that is not too late."""
+    """Replace these modules, unless they are already loaded."""
     for name in _NAMES.keys() - sys.modules.keys():
         _stand_in(name)
-    _draw_nothing_without_memory()
+    _skip_normal_on_meta()
     torch.distributed.is_available = lambda: False  # as in Apple's builds
     list_models_once()
     if "transformers.loss" not in sys.modules:
@@ -87,7 +97,7 @@ def _stand_in(name: str) -> None:
     spec = importlib.util.find_spec(name)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    module.__class__ = _Unused
+    module.__class__ = _LazyModule
     vars(module).update(_NAMES[name])
     parent, _, own = name.rpartition(".")
     sys.modules[name] = module
@@ -97,7 +107,7 @@ def _stand_in(name: str) -> None:
         del module.__path__
 
 
-def _draw_nothing_without_memory() -> None:
+def _skip_normal_on_meta() -> None:
     """transformers builds a model before it has memory; to draw its embeddings then, torch would load sympy (0.5 s)."""
     draw = torch.nn.init.normal_
 

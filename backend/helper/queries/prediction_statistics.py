@@ -238,12 +238,12 @@ def _entities(arguments: Arguments, report: ReportProgress) -> EntityScores:
     right, actual, predicted = Counter[str](), Counter[str](), Counter[str]()
     whole = done = 0
     for batch in table.to_batches(max_chunksize=2000):
-        for true, texts in zip(batch["actual"].to_pylist(), batch["prediction"].to_pylist(), strict=True):
-            there, found = spans(str(true).split()), spans(str(texts).split())
+        for true, prediction in zip(batch["actual"].to_pylist(), batch["prediction"].to_pylist(), strict=True):
+            there, found = spans(str(true).split()), spans(str(prediction).split())
             actual.update(kind for kind, _, _ in there)
             predicted.update(kind for kind, _, _ in found)
             right.update(kind for kind, _, _ in there & found)
-            whole += true == texts
+            whole += true == prediction
         done += batch.num_rows
         report(Progress(done, table.num_rows, "rows"))
     kinds = sorted(actual.keys() | predicted.keys(), key=lambda kind: (-actual[kind], kind))

@@ -93,5 +93,5 @@ def test_progress_is_told_by_stage(qtbot, styled):
     qtbot.addWidget(stack)
     stack.show_progress(0, 0, "", "tokenising")
     stack.show_progress(1200, 2400, "rows")
-    assert stack.words.text() == "Tokenising… 1 200 of 2 400 rows"
+    assert stack.words.text() == "Tokenizing… 1 200 of 2 400 rows"
     assert stack.bar.fraction() == 0.5

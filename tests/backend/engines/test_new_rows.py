@@ -97,7 +97,7 @@ def test_both_engines_fill_spare_rows_alike_and_cut_none_off(case, tiny, tmp_pat
     before = tables(exported(opened(TorchEngine, tiny(case), head)[0], tmp_path / "before"), VOCABULARY)
     for kind in (TorchEngine, JaxEngine):
         engine, account = opened(kind, tiny(case), head, vocabulary=52, new_tokens=SPARE)
-        assert "2 rows unused" in account.resized
+        assert "2 rows in the vocabulary of" in account.resized
         after = tables(exported(engine, tmp_path / kind.__name__), VOCABULARY)
         for name, old in before.items():
             assert np.allclose(after[name][50], old[[5, 9]].mean(axis=0), atol=1e-7)

@@ -169,6 +169,8 @@ class VocabularyTab(TokenizerTab):
             self.banner.clear()
         self._indices = indices
         self.search.offer_export(self._card.show_indices(indices), self.rows().row_count)
+        if self._export.open:  # another export would stop it
+            self.search.export.setDisabled(True)
         assert self.vocabulary is not None
         self._card.show_summary(self.vocabulary, self._counted)
 
