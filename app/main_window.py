@@ -22,7 +22,7 @@ from app.widgets.desktop import DesktopMessages
 from app.widgets.question import may_close, may_restart
 from app.widgets.sidebar import Sidebar
 from app.widgets.tables.layout_memory import layout_file
-from app.widgets.toast import ToastOverlay
+from app.widgets.toast import ToastAction, ToastOverlay
 
 if TYPE_CHECKING:
     from app.core.runs.finished_runs import FinishedRuns
@@ -49,6 +49,7 @@ RUNS = 2
 """The place of Runs among them."""
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),
+    ("run", "try_requested", "_on_try_requested"),
     ("run", "predictions_requested", "_on_predictions_requested"),
     ("run", "duplicate_requested", "_on_duplicate_requested"),
     ("runs", "run_selected", "_on_run_selected"),
@@ -88,6 +89,8 @@ class MainWindow(QMainWindow):
         self.opens_again = False
         """Whether it was closed to be opened again at once."""
         self._waiting_page = "new_run"
+        self._untouched = True
+        """Whether nobody has gone anywhere yet, so that a page may still be shown unasked."""
         self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PAGES, start=1)])
@@ -163,7 +166,8 @@ class MainWindow(QMainWindow):
         status = EngineStatus(self.context.client, self.context.library_watcher, self)
         status.changed.connect(self.sidebar.set_engine)
         status.start()
-        self.show_page(self._waiting_page)
+        self._untouched = self._waiting_page == "new_run"
+        self._show(self._waiting_page)
         self._warming = Preloader((*LIBRARIES, *(f"app.pages.{name}.page" for _, _, name in PAGES), *SIDES), self)
         self._warming.start()
         if self.preferences.damaged:
@@ -180,6 +184,10 @@ class MainWindow(QMainWindow):
         if self.context is None:
             self._waiting_page = name
             return None
+        self._untouched = False
+        return self._show(name)
+
+    def _show(self, name: str) -> QWidget:
         panel = self._panels.get(name) or self._build(name)
         self.sidebar.set_page([module for _, _, module in PAGES].index(name))
         if self.pages.currentWidget() is not panel:
@@ -228,6 +236,9 @@ class MainWindow(QMainWindow):
     def _on_runs_changed(self) -> None:
         assert self.context is not None
         assert self._endings is not None
+        if self._untouched and (running := self.context.library.newest_alive()) is not None:
+            self.show_run(str(running.path))
+        self._untouched = False  # only the first look at the runs is a part of opening the window
         for ended in self._endings.take(self.context.library.runs):
             self.show_message(ended.kind, ended.text)
             if self.preferences.desktop_messages and not self.isActiveWindow():
@@ -273,7 +284,12 @@ class MainWindow(QMainWindow):
         self.show_page(PAGES[number][2])
 
     def _on_run_started(self, path: str) -> None:
-        self.show_run(path)
+        """Show it, unless the user has gone elsewhere meanwhile: no page changes under the mouse."""
+        if self.pages.currentWidget() is self._panels.get("new_run"):
+            self.show_run(path)
+            return
+        action = ToastAction(tr("Show run"), "chart", lambda: self.show_run(path))
+        self.toasts.show_message("success", tr("Started {name}.", name=Path(path).name), action)
 
     def _on_run_selected(self, path: str) -> None:
         self.show_run(path)
@@ -288,6 +304,11 @@ class MainWindow(QMainWindow):
         panel = self.show_page("new_run")
         if panel is not None:
             panel.load_run(path)  # type: ignore[attr-defined]
+
+    def _on_try_requested(self, path: str) -> None:
+        panel = self.show_page("predictions")
+        if panel is not None:
+            panel.try_run(path)  # type: ignore[attr-defined]
 
     def _on_predictions_requested(self, path: str) -> None:
         panel = self.show_page("predictions")

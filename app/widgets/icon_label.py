@@ -68,6 +68,15 @@ class IconButton(QPushButton):
         self._name = name
         self.apply_theme()
 
+    def make_room(self, *texts: str) -> None:
+        """Be wide enough for each of these texts too, so that nothing beside the button moves when one is shown."""
+        shown, widths = self.text(), [self.sizeHint().width()]
+        for text in texts:
+            self.setText(text)
+            widths.append(self.sizeHint().width())
+        self.setText(shown)
+        self.setMinimumWidth(max(widths))
+
     def open_menu(self, menu: QMenu) -> None:
         """Open a menu below the button."""
         menu.popup(self.mapToGlobal(self.rect().bottomLeft()))

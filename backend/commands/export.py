@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
-from backend.contract.output_file import check_output_folder, output_errors, whole_file
+from backend.contract.output_file import output_errors, whole_file
 from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
@@ -89,47 +89,17 @@ def _model_arguments(parser: ArgumentParser) -> None:
 
 def export_model(arguments: Namespace) -> int:
     """Export the model folder and report its path. Raises InputError."""
-    if arguments.merged:
-        _merge_adapter(arguments)
-    else:
-        folder = requested_run(arguments.run)
-        if not (folder.model / "config.json").is_file():
-            raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
-        from backend.models.remote_code import agree_to_copy
-        from backend.models.saved_model import copy_model  # loads numpy
+    from backend.inference.model_export import export_merged, export_saved
 
-        copy_model(folder.model, arguments.model, arguments.dtype)
-        agree_to_copy(folder.model, arguments.model)
-    print(f"model: {arguments.model.absolute()}")
-    return 0
-
-
-def _merge_adapter(arguments: Namespace) -> None:
     target = arguments.model.absolute()
-    if arguments.dtype != "float32":
+    if not arguments.merged:
+        export_saved(requested_run(arguments.run), target, arguments.dtype)
+    elif arguments.dtype != "float32":
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"--model {target} already exists; name a new folder")
-    check_output_folder(target, "--model")
-    from backend.inference.model import open_model  # loads the framework
-    from backend.inference.spec import spec_of
-    from backend.models import saved_model
-    from backend.models.remote_code import agree_to_copy, copy_code
-
-    spec = spec_of(arguments.run, None, ["hardware.device=cpu"])
-    opened = open_model(spec)
-    session = opened.session
-
-    def fill(folder: Path) -> None:
-        session.engine.export(folder)
-        session.tokenizer.save_pretrained(folder)
-        copy_code(opened.folder, folder)
-
-    note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
-    with output_errors(target, "--model", target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        saved_model.write(target, fill, note)
-        agree_to_copy(opened.folder, target)
+    else:
+        export_merged(arguments.run, target)
+    print(f"model: {target}")
+    return 0
 
 
 def _predictions_arguments(parser: ArgumentParser) -> None:

@@ -1,7 +1,9 @@
 """The window: pages come when they are asked for, signals lead where they should, and it starts quickly."""
 
 import json
+import os
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -18,8 +20,11 @@ from app.core.runs.run_library import RunSummary
 from app.main_window import CONNECTIONS, PAGES, RUNS, MainWindow
 from app.widgets.question import Question
 from backend.contract.processes import python_command
+from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
 from tests.app.gone import gone
 from tests.app.helper_process import help_windows
+from tests.app.pages.recorded_runs import copy_recorded
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,6 +145,36 @@ def test_what_no_page_expected_is_told_and_not_only_printed(window: MainWindow, 
     _tell_of_mistake(window, OSError, error, None)
     assert "No space left on device" in window.toasts.messages()[0]
     assert "No space left on device" in capsys.readouterr().err
+
+
+def test_a_started_run_is_shown_unless_the_user_has_gone_elsewhere(window: MainWindow, tmp_path: Path):
+    opened(window, "new_run")
+    runs = [copy_recorded(tmp_path / name) / "sentiment-finished" for name in ("first", "second")]
+    window.panel("new_run").run_started.emit(str(runs[0]))  # type: ignore[union-attr]
+    assert window.pages.currentWidget() is window.panel("run")
+    window.show_page("predictions")
+    window.panel("new_run").run_started.emit(str(runs[1]))  # type: ignore[union-attr]
+    assert window.pages.currentWidget() is window.panel("predictions")
+    assert window.toasts.messages() == ["Started sentiment-finished."]
+
+
+@pytest.mark.parametrize("goes_elsewhere", [False, True])
+def test_a_run_that_is_training_is_shown_when_the_window_opens(
+    qtbot, window: MainWindow, tmp_path: Path, goes_elsewhere
+):
+    folder = RunFolder(copy_recorded(tmp_path / "runs") / "sentiment-lost")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+    descriptor = take_lock(folder.lock)
+    try:
+        window.open_services()
+        if goes_elsewhere:
+            window.show_page("runs")
+        qtbot.waitUntil(lambda: window.context.library.newest_alive() is not None)
+        shown = window.pages.currentWidget()
+        assert shown is window.panel("runs" if goes_elsewhere else "run")
+        assert window.show_page("run").path == folder.path
+    finally:
+        os.close(descriptor)
 
 
 def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):

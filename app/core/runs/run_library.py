@@ -160,6 +160,11 @@ class RunLibrary:
         """The run in that folder, as of the last refresh."""
         return next((run for run in self.runs if run.path == Path(path)), None)
 
+    def newest_alive(self) -> RunSummary | None:
+        """The newest run that is training; one that waits in the queue only if none is."""
+        alive = [run for run in self.runs if run.alive]
+        return next((run for run in alive if not run.waits), next(iter(alive), None))
+
 
 class _Read:
     """What has been read of one run so far."""

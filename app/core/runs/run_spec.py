@@ -68,6 +68,14 @@ def read_run_task(run: Path | str) -> RunTask:
     return RunTask(str(task.get("type") or ""), task, columns)
 
 
+def trains_adapter(run: RunFolder) -> bool:
+    """Whether the run trains an adapter rather than all weights; no if its spec cannot be read."""
+    try:
+        return isinstance(spec_file.read_run(run.spec).get("adapter"), dict)
+    except (InputError, OSError):
+        return False
+
+
 UNTYPED = ("id", "answer_start")
 """What names a row, or says where its answer stands, changes no answer."""
 

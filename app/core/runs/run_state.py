@@ -71,6 +71,8 @@ class RunState:
     skipped: list[events.RowsSkipped] = field(default_factory=list)
     checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
     predictions: dict[str, events.PredictionsWritten] = field(default_factory=dict)
+    has_model: bool = False
+    """Whether `model/` was written."""
     answered: list[events.RequestAnswered] = field(default_factory=list)
     resumes: list[Resume] = field(default_factory=list)
     journal: list[JournalLine] = field(default_factory=list)
@@ -362,6 +364,7 @@ class RunState:
         self._note(event, in_titles(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
+        self.has_model = True
         self._note(event, tr("Saved model to {folder}", folder=event.folder))
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:

@@ -83,6 +83,24 @@ class RunStatus:
         return kind_of(self.state, self.doubt)
 
 
+@dataclass(frozen=True)
+class RunResults:
+    """What a run has so far."""
+
+    can_try: bool = False
+    """Whether there are weights to ask: the model, or a checkpoint."""
+    has_predictions: bool = False
+    has_model: bool = False
+
+
+def results_of(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunResults:
+    """What a run has so far, from its events; from its folder only if they were deleted."""
+    if outcome.lacks_events:
+        has_model = folder.model.is_dir()
+        return RunResults(has_model, bool(folder.prediction_names()), has_model)
+    return RunResults(state.has_model or bool(state.checkpoints), bool(state.predictions), state.has_model)
+
+
 def kind_of(state: str, doubt: str = "") -> str:
     """The kind of a state, for the colour of pills; a finished run that learned nothing is not a success."""
     return "warning" if state == "finished" and doubt else KINDS.get(state, "neutral")

@@ -98,6 +98,12 @@ class Page(QWidget):
         self.browser.show_run(path)
         self.show_tab(ROWS)
 
+    def try_run(self, path: str) -> None:
+        """Let the user try the model of a run folder."""
+        self.browser.show_run(path)
+        self.show_tab(TRY)
+        self.attempt.form.show_run(self.browser.run, self.browser.task.kind)
+
     def show_tab(self, side: int) -> None:
         """Show the rows or the Try box, which starts with the current run."""
         self.sides.button(side).setChecked(True)

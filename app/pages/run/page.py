@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -10,11 +10,12 @@ from app.core import formatting
 from app.core.actions import Action
 from app.core.i18n import tr, trn
 from app.core.runs.run_spec import read_subject
-from app.core.runs.run_status import RunStatus
+from app.core.runs.run_status import RunStatus, results_of
 from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
 from app.pages.run.fix_buttons import FixButtons
+from app.pages.run.model_export import ModelExport
 from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
 from app.pages.run.plots import RunPlots
 from app.pages.run.progress import ProgressTiles, RunProgress
@@ -44,6 +45,9 @@ class Page(QWidget):
     """Shows the run passed to `show_run`; several windows may show the same one."""
 
     message = Signal(str, str)
+    wrote = Signal(str, str)
+    """What was exported, in words, and where."""
+    try_requested = Signal(str)
     predictions_requested = Signal(str)
     duplicate_requested = Signal(str)
     runs_requested = Signal()
@@ -64,13 +68,17 @@ class Page(QWidget):
         self._pages = QStackedWidget(self)
         self.header = PageHeader(tr("Run"))
         self.controls = RunButtons()
-        self.controls.requested.connect(self._ask)
         self.controls.resume_asked.connect(lambda: self.resume())
-        self.controls.predictions_asked.connect(self._on_predictions)
-        self.controls.duplicate_asked.connect(self._on_duplicate)
+        self.controls.try_asked.connect(lambda: self._emit_path(self.try_requested))
+        self.controls.predictions_asked.connect(lambda: self._emit_path(self.predictions_requested))
+        self.controls.duplicate_asked.connect(lambda: self._emit_path(self.duplicate_requested))
+        self.controls.export_asked.connect(self._on_export_asked)
         self.controls.folder_asked.connect(self._on_folder)
+        self.controls.curves_asked.connect(self._on_event_file_asked)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), RunProgress()
+        self.requests = self.progress.requests
+        self.requests.requested.connect(self._ask)
         self.queue = QueueStatus(self._context, self.controls, self.progress, self)
         self.queue.message.connect(self.message)
         self.fix_buttons = FixButtons(self._context, self.banner, self)
@@ -87,6 +95,8 @@ class Page(QWidget):
         self.tensorboard = TensorBoardExport(self._context.client, self)
         self.tensorboard.message.connect(self.message)
         self.plots.event_file_asked.connect(self._on_event_file_asked)
+        self.exporting = ModelExport(self._context.client, self)
+        self.exporting.wrote.connect(self.wrote)
         self.pick = SelectedStep(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
@@ -151,29 +161,37 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
-        actions = {
+        requests = {
             "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
             "pause": (tr("Pause the run"), "", "pause"),
             "stop": (tr("Stop the run"), "", "stop"),
+        }
+        buttons = {
             "start_now": (tr("Start the queued run now"), "", "play"),
             "resume": (tr("Resume the run"), "Ctrl+R", "play"),
+            "try": (tr("Try the run's model"), "Ctrl+T", "text"),
             "predictions": (tr("Show predictions"), "Ctrl+P", "target"),
-            "duplicate": (tr("Duplicate this run"), "Ctrl+D", "copy"),
-            "folder": (tr("Open run folder"), "", "folder"),
+            "export": (tr("Export the run's model"), "", "download"),
         }
-        take_along = Action(
-            tr("Export curves for TensorBoard"),
-            self._on_event_file_asked,
-            icon="download",
-            possible=lambda: self.watcher is not None,
-        )
-        return [*(button_action(self.controls.buttons[key], *words) for key, words in actions.items()), take_along]
+        menu = {
+            "duplicate": (tr("Duplicate this run"), self._on_duplicate, "Ctrl+D", "copy"),
+            "folder": (tr("Open run folder"), self._on_folder, "", "folder"),
+            "curves": (tr("Export curves for TensorBoard"), self._on_event_file_asked, "", "download"),
+        }
+        return [
+            *(button_action(self.requests.buttons[key], *words) for key, words in requests.items()),
+            *(button_action(self.controls.buttons[key], *words) for key, words in buttons.items()),
+            *(Action(*words, possible=lambda: self.watcher is not None) for words in menu.values()),
+        ]
 
     # The run that is shown
 
     def on_shown(self) -> None:
-        """The page came to the front: query the available engines."""
+        """The page came to the front: query the available engines, and show what is running if no run was chosen."""
         self.engines.ask()
+        running = self._context.library.newest_alive() if self.watcher is None else None
+        if running is not None:
+            self.show_run(str(running.path))
 
     @property
     def path(self) -> Path | None:
@@ -197,7 +215,6 @@ class Page(QWidget):
         self.comparison.show_run(watcher.folder.path, watcher.state)
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self._pages.setCurrentIndex(1)
-        self.progress.show()
         self._show_state()
         self._show_outcome()
         self._show_notes()
@@ -210,6 +227,7 @@ class Page(QWidget):
 
     def _begin_anew(self) -> None:
         self.controls.forget()
+        self.requests.waiting.clear()
         self.tiles.clear()
         self.plots.clear()
         self.plot_options.clear()
@@ -262,7 +280,7 @@ class Page(QWidget):
 
     def _on_outcome(self, outcome: RunStatus) -> None:
         if not outcome.alive:
-            self.controls.waiting.clear()
+            self.requests.waiting.clear()
             if self.watcher is not None:
                 self.engines.show_run(self.watcher.folder, resumable=outcome.resumable)
         self._show_outcome()
@@ -293,7 +311,7 @@ class Page(QWidget):
     def _on_vanished(self, sentence: str) -> None:
         self.controls.show_gone()
         self.fix_buttons.hide()
-        self.progress.hide()
+        self.requests.hide()
         self.banner.show_message("error", tr("{sentence}. See Runs for your other runs.", sentence=sentence))
         self.message.emit("error", sentence)
 
@@ -301,8 +319,14 @@ class Page(QWidget):
         if self.watcher is None:
             return
         state, outcome = self.watcher.state, self.watcher.outcome
-        has_predictions = bool(self.watcher.folder.prediction_names() if outcome.lacks_events else state.predictions)
-        self.controls.show_usable(outcome, self.watcher.is_caught_up, has_predictions)
+        if not self.watcher.is_gone:
+            self.requests.show_usable(outcome)
+        self.controls.show_usable(
+            outcome,
+            self.watcher.is_caught_up,
+            results_of(self.watcher.folder, state, outcome),
+            stopping="stop" in self.requests.waiting,
+        )
 
     # What can be asked of it
 
@@ -312,7 +336,7 @@ class Page(QWidget):
         if problem:
             self.message.emit("error", problem)
             return
-        self.controls.waiting[kind] = len(self._answers(kind))
+        self.requests.waiting[kind] = len(self._answers(kind))
         self._show_buttons()
 
     def _answers(self, kind: str) -> list[RequestAnswered]:
@@ -322,8 +346,8 @@ class Page(QWidget):
     def _forget_answered(self) -> None:
         # Stop and pause are answered too, but then the run saves for a while: they wait for its end.
         answers = self._answers("checkpoint")
-        if len(answers) > self.controls.waiting.get("checkpoint", len(answers)):
-            del self.controls.waiting["checkpoint"]
+        if len(answers) > self.requests.waiting.get("checkpoint", len(answers)):
+            del self.requests.waiting["checkpoint"]
             self.message.emit(
                 "success", tr("Saved a checkpoint at step {step}.", step=formatting.group_digits(answers[-1].step))
             )
@@ -356,9 +380,16 @@ class Page(QWidget):
         self.show_run(path)
         self.comparison.compare(before)
 
-    def _on_predictions(self) -> None:
+    def _emit_path(self, signal: SignalInstance) -> None:
         if self.path is not None:
-            self.predictions_requested.emit(str(self.path))
+            signal.emit(str(self.path))
+
+    def _on_duplicate(self) -> None:
+        self._emit_path(self.duplicate_requested)
+
+    def _on_export_asked(self) -> None:
+        if self.watcher is not None:
+            self.exporting.ask(self.watcher.folder)
 
     def _on_rows_asked(self, step: int) -> None:
         if self.path is not None:
@@ -371,10 +402,6 @@ class Page(QWidget):
     def _on_folder(self) -> None:
         if self.path is not None and (problem := open_folder(self.path)):
             self.message.emit("info", problem)
-
-    def _on_duplicate(self) -> None:
-        if self.path is not None:
-            self.duplicate_requested.emit(str(self.path))
 
 
 def _title(watcher: RunWatcher) -> str:

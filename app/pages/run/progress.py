@@ -1,7 +1,8 @@
 """A run's progress: a row of numbers, its stage, the time left, and a bar."""
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.core import formatting
 from app.core.backend_words import capitalize, translate_word
@@ -9,7 +10,9 @@ from app.core.i18n import tr, trn
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import RunStatus
 from app.core.runs.series import Series
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import KpiTile, label
+from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
 
 CAPTIONS = {
@@ -27,26 +30,56 @@ WIDE = 1240
 FEW = 4
 """Tiles of one row where there is no room for two: the losses, the metric and the step."""
 
+REQUESTS = {
+    "checkpoint": (tr("Checkpoint now"), tr("Saving…"), "save"),
+    "pause": (tr("Pause"), tr("Pausing…"), "pause"),
+    "stop": (tr("Stop"), tr("Stopping…"), "stop"),
+}
+"""Kind → words, words while it waits for the answer, icon."""
 BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "warning", "interrupted": "warning"}
 """State → colour of the bar."""
 
 
+class RunRequests(QWidget):
+    """What a run that is training can be asked for; hidden as a whole when it has ended."""
+
+    requested = Signal(str)
+    """A key of REQUESTS."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.waiting: dict[str, int] = {}
+        """Kind of a request that was not answered yet → how many answers of its kind there were before."""
+        self.buttons: dict[str, IconButton] = {}
+        for kind, (words, doing, icon) in REQUESTS.items():
+            button = self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
+            button.clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
+            button.make_room(doing)
+            button.setEnabled(False)
+        hbox(*self.buttons.values(), spacing=8, parent=self)
+        self.hide()
+
+    def show_usable(self, outcome: RunStatus) -> None:
+        """Enable what can be asked now; a queued run can only be stopped."""
+        self.setVisible(outcome.alive)
+        for kind, (words, doing, _) in REQUESTS.items():
+            button = self.buttons[kind]
+            button.setEnabled(not self.waiting.keys() & {kind, "stop"} and (kind == "stop" or not outcome.waits))
+            button.setText(doing if kind in self.waiting else words)
+            button.setToolTip(tr("The run is still queued.") if outcome.waits and kind != "stop" else "")
+
+
 class RunProgress(QWidget):
-    """Words above a thin bar."""
+    """Words above a thin bar, and beside them what the run can be asked for; its height never changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.stage, self.time_left = label("", "muted"), label("", "muted")
         self.bar = ThinProgressBar()
-        words = QHBoxLayout()
-        words.addWidget(self.stage)
-        words.addStretch(1)
-        words.addWidget(self.time_left)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(words)
-        column.addWidget(self.bar)
+        self.requests = RunRequests()
+        words = hbox(self.stage, 1, self.time_left)
+        hbox((vbox(words, self.bar, spacing=6), 1), self.requests, spacing=16, parent=self)
+        self.setFixedHeight(self.requests.sizeHint().height())
 
     def show_state(self, state: RunState, outcome: RunStatus, is_caught_up: bool) -> None:
         """Show the changed values."""
@@ -58,9 +91,6 @@ class RunProgress(QWidget):
             _set(self.stage, tr("Loading the run…"))
         elif not outcome.waits:  # what it waits for is said by `show_waiting`
             _set(self.stage, stage_words(state, outcome))
-        # That it is finished stands at the page's head already.
-        self.stage.setHidden(is_caught_up and outcome.state == "finished")
-        self.time_left.setHidden(self.stage.isHidden())
         left = state.eta_seconds if outcome.alive else None
         _set(self.time_left, tr("About {left} left", left=formatting.duration(left)) if left is not None else "")
 

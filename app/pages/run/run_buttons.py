@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 
 from app.core import formatting
 from app.core.backend_messages import translate_message
@@ -12,11 +12,12 @@ from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_spec import read_subject
-from app.core.runs.run_status import RunStatus
+from app.core.runs.run_status import RunResults, RunStatus
 from app.pages.run.progress import RunProgress
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
-from app.widgets.icon_label import IconButton
+from app.widgets.boxes import hbox
+from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.question import Question
 from backend.contract.catalog import Catalog
@@ -24,74 +25,74 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.folder import RunFolder
 
-REQUESTS = {
-    "checkpoint": (tr("Checkpoint now"), tr("Saving…"), "save"),
-    "pause": (tr("Pause"), tr("Pausing…"), "pause"),
-    "stop": (tr("Stop"), tr("Stopping…"), "stop"),
+RESULTS = {
+    "try": (tr("Try"), "text", tr("Needs a checkpoint; none has been saved yet.")),
+    "predictions": (tr("Predictions"), "target", tr("Written when the run finishes.")),
+    "export": (tr("Export model"), "download", tr("The model is saved when the run ends.")),
 }
-"""Kind → words, words while it waits for the answer, icon."""
+"""Key → words, icon, and why it is not possible before the run has that."""
+RESUMING, STARTING = tr("Resuming…"), tr("Starting…")
+SHORT = ("export", "predictions")
+"""What shows its icon alone in a narrow window."""
 
 
 class RunButtons(QWidget):
-    """A run's status, and the actions on it."""
+    """A run's status, what it has brought, and a menu of what else can be done; no button moves when the state changes."""
 
-    requested = Signal(str)
-    """A key of REQUESTS."""
     resume_asked = Signal()
     start_asked = Signal()
     """A run that waits in the queue is to begin now."""
+    try_asked = Signal()
     predictions_asked = Signal()
+    export_asked = Signal()
     duplicate_asked = Signal()
     folder_asked = Signal()
+    curves_asked = Signal()
     other_engine_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.pill = Pill()
-        self.waiting: dict[str, int] = {}
-        """Kind of a request that was not answered yet → how many answers of its kind there were before."""
         self.resuming = self._is_gone = False
         self._offer: EngineOffer | None = None
         self.buttons = {
-            "other_engine": IconButton(tr("Other engine"), "gauge"),
-            "duplicate": IconButton(tr("Duplicate"), "copy"),
-            "predictions": IconButton(tr("Predictions"), "target"),
-            "folder": IconButton("", "folder"),
+            "start_now": IconButton(
+                tr("Start now"),
+                "play",
+                hint=tr("Start immediately, even if other runs are in progress (burnish start)"),
+            ),
+            "resume": IconButton(tr("Resume"), "play", "primary"),
+            **{key: IconButton(words, icon) for key, (words, icon, _) in RESULTS.items()},
         }
-        self.buttons["folder"].setToolTip(tr("Open folder"))
-        self.buttons["folder"].setAccessibleName(tr("Open folder"))
-        self.buttons["folder"].clicked.connect(self.folder_asked)
-        self.buttons["start_now"] = IconButton(tr("Start now"), "play")
-        self.buttons["start_now"].setToolTip(
-            tr("Start immediately, even if other runs are in progress (burnish start)")
-        )
-        self.buttons["start_now"].clicked.connect(self.start_asked)
-        for kind, (words, _, icon) in REQUESTS.items():
-            self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
-            self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
-        self.buttons["resume"] = IconButton(tr("Resume"), "play", "primary")
-        self.buttons["resume"].clicked.connect(self.resume_asked)
-        self.buttons["predictions"].clicked.connect(self.predictions_asked)
-        self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
-        self.buttons["other_engine"].clicked.connect(self.other_engine_asked)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(self.pill)
-        for button in self.buttons.values():
-            button.hide()  # until a run says which are of use; together they are wider than a small window
-            row.addWidget(button)
+        self.buttons["resume"].make_room(RESUMING)
+        self.more = IconToolButton("more", tr("More actions"), "text")
+        self.menu = QMenu(self.more)
+        self.menu.setToolTipsVisible(True)
+        self.more.clicked.connect(lambda: self.menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft())))
+        self.actions_by_key = {
+            "duplicate": self.menu.addAction(tr("Duplicate"), self.duplicate_asked.emit),
+            "other_engine": self.menu.addAction(tr("Train with another engine"), self.other_engine_asked.emit),
+            "curves": self.menu.addAction(tr("Export curves for TensorBoard…"), self.curves_asked.emit),
+            "folder": self.menu.addAction(tr("Open folder"), self.folder_asked.emit),
+        }
+        signals = (self.start_asked, self.resume_asked, self.try_asked, self.predictions_asked, self.export_asked)
+        for button, signal in zip(self.buttons.values(), signals, strict=True):
+            button.clicked.connect(signal)
+        hbox(self.pill, *self.buttons.values(), self.more, spacing=8, parent=self)
+        for key in ("start_now", "resume"):  # left of what stays
+            self.buttons[key].hide()
+        for key in RESULTS:
+            self.buttons[key].setEnabled(False)
 
     def set_narrow(self, narrow: bool) -> None:
-        """Make room for the run's title: the least important button shows only its icon."""
-        button = self.buttons["duplicate"]
-        button.setText("" if narrow else tr("Duplicate"))
-        button.setToolTip(tr("Duplicate") if narrow else "")
-        button.setAccessibleName(tr("Duplicate"))
+        """Make room for the run's title."""
+        for key in SHORT:
+            self.buttons[key].setText("" if narrow else RESULTS[key][0])
+            self.buttons[key].setAccessibleName(RESULTS[key][0])
 
     def forget(self) -> None:
         """Reset for another run or attempt."""
-        self.waiting, self.resuming, self._is_gone = {}, False, False
+        self.resuming, self._is_gone = False, False
 
     def show_offer(self, offer: EngineOffer | None) -> None:
         """Offer another engine for the same run, or show why not; None if there is none."""
@@ -100,12 +101,12 @@ class RunButtons(QWidget):
 
     def show_starting(self, starting: bool) -> None:
         """Show whether the same run is being started with the other engine."""
-        button, offer = self.buttons["other_engine"], self._offer
+        action, offer = self.actions_by_key["other_engine"], self._offer
         if offer is not None:
-            button.setText(tr("Starting…") if starting else tr("Train with {title}", title=offer.title))
-            button.setEnabled(not starting and not self.resuming and not offer.reason)
+            action.setText(STARTING if starting else tr("Train with {title}", title=offer.title))
+            action.setEnabled(not starting and not self.resuming and not offer.reason)
             anew = tr("Start the same run with {title} and compare the curves", title=offer.title)
-            button.setToolTip(
+            action.setToolTip(
                 offer.reason or (tr("{anew}, or continue this run with it", anew=anew) if offer.continues else anew)
             )
 
@@ -118,29 +119,31 @@ class RunButtons(QWidget):
         """Disable everything, because the run's folder is gone, until another run is shown."""
         self._is_gone = True
         self.pill.set(tr("Deleted"), "danger")
-        for button in self.buttons.values():
-            button.setVisible(False)
+        for one in (*self.buttons.values(), self.more):
+            one.setEnabled(False)
+            one.setToolTip(tr("The run's folder is gone."))
 
-    def show_usable(self, outcome: RunStatus, is_caught_up: bool, has_predictions: bool) -> None:
+    def show_usable(self, outcome: RunStatus, is_caught_up: bool, results: RunResults, *, stopping: bool) -> None:
         """Enable what can be done now."""
         if self._is_gone:
             return
-        for kind, (words, doing, _) in REQUESTS.items():
-            button = self.buttons[kind]
-            button.setVisible(outcome.alive and (kind == "stop" or not outcome.waits))
-            button.setEnabled(kind not in self.waiting and "stop" not in self.waiting)
-            button.setText(doing if kind in self.waiting else words)
+        self.more.setEnabled(True)
+        self.more.setToolTip(tr("More actions"))
+        for key, possible in (
+            ("try", results.can_try), ("predictions", results.has_predictions), ("export", results.has_model),
+        ):  # fmt: skip
+            self.buttons[key].setEnabled(possible)
+            self.buttons[key].setToolTip(RESULTS[key][0] if possible else RESULTS[key][2])
         self.buttons["start_now"].setVisible(outcome.waits)
-        self.buttons["start_now"].setEnabled("stop" not in self.waiting)
-        self.buttons["resume"].setVisible(outcome.resumable and is_caught_up)
-        self.buttons["resume"].setEnabled(not self.resuming)
-        self.buttons["resume"].setText(tr("Resuming…") if self.resuming else tr("Resume"))
-        self.buttons["duplicate"].setVisible(not outcome.alive)
-        self.buttons["other_engine"].setVisible(not outcome.alive and self._offer is not None)
+        self.buttons["start_now"].setEnabled(not stopping)
+        resume = self.buttons["resume"]
+        resume.setVisible(outcome.resumable and is_caught_up)
+        resume.setEnabled(not self.resuming)
+        resume.setToolTip("")
+        resume.setText(RESUMING if self.resuming else tr("Resume"))
+        self.actions_by_key["other_engine"].setVisible(not outcome.alive and self._offer is not None)
         if self.resuming:
-            self.buttons["other_engine"].setEnabled(False)
-        self.buttons["predictions"].setVisible(has_predictions)
-        self.buttons["folder"].setVisible(True)
+            self.actions_by_key["other_engine"].setEnabled(False)
 
 
 class QueueStatus(QObject):

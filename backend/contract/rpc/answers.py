@@ -12,6 +12,7 @@ ANSWERS: dict[str, type] = {
     "plan": plan.RunPlan,
     "measure_time": MeasuredTime,
     "export_curves": ExportedFile,
+    "export_model": ExportedFile,
     "storage": storage.StorageUse,
     "clear_cache": storage.ClearedCache,
     # Data

@@ -35,7 +35,7 @@ class _LazyModule(ModuleType):
         except BaseException:
             vars(self).update(_NAMES[self.__name__])
             vars(self).pop("__path__", None)
-            self.__class__ = _LazyModule
+            self.__class__ = _LazyModule  # pyright: ignore[reportAttributeAccessIssue]
             raise
         return getattr(self, name)
 

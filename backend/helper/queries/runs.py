@@ -1,4 +1,4 @@
-"""Answers `plan`, `measure_time` and `export_curves`: what a run will cost, how long it takes here, and its curves as a file."""
+"""Answers what a run will cost and how long it takes here, and exports its curves and its model."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
 from backend.mirrors.curves import Curves
@@ -41,8 +42,21 @@ def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile
     return ExportedFile(str(written.path), written.records)
 
 
+def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
+    from backend.inference.model_export import export_merged, export_saved
+
+    run, folder = RunFolder(require(arguments, "run")), user_path(require(arguments, "folder")).absolute()
+    run.check()
+    if arguments.get("merged"):
+        export_merged(str(run.path), folder)
+    else:
+        export_saved(run, folder, "float16" if arguments.get("dtype") == "float16" else "float32")
+    return ExportedFile(str(folder), 0)
+
+
 QUERIES = (
     Query("plan", _plan),
     Query("measure_time", _measure, trains=True),
     Query("export_curves", _export_curves),
+    Query("export_model", _export_model),
 )

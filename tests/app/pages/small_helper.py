@@ -31,11 +31,11 @@ from backend.contract.rpc.plan import DeviceList, PlanPart, RunPlan
 from backend.contract.run import cost
 from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
-from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions
+from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions, runs
 
-PREDICTIONS = {
+REAL = {
     query.name: query.answer
-    for module in (prediction_filter, prediction_statistics, predictions)
+    for module in (prediction_filter, prediction_statistics, predictions, runs)
     for query in module.QUERIES
 }
 
@@ -458,9 +458,9 @@ def answered(request: protocol.Request) -> object:
             return planned(arguments["spec"])
         case "measure_time":
             return measured(arguments["spec"])
-        case name if name in PREDICTIONS:
+        case name if name in REAL:
             try:
-                return PREDICTIONS[name](arguments, silent)
+                return REAL[name](arguments, silent)
             except InputError as error:
                 return protocol.ErrorReply(str(error), error.field)
         case "predict_file":

@@ -105,10 +105,10 @@ def others(plot) -> dict[str, int]:
 def test_a_finished_run_is_repeated_with_the_other_engine_and_compared(qtbot, panel, shown, runs, jobs):
     give_spec(runs / "sentiment-finished", threads=2)
     shown("sentiment-finished")
-    button = panel.controls.buttons["other_engine"]
+    button = panel.controls.actions_by_key["other_engine"]
     assert (button.text(), button.isEnabled(), button.isVisible()) == ("Train with JAX", True, True)
     with qtbot.waitSignal(panel.message) as told:
-        button.click()
+        button.trigger()
     assert jobs.values["hardware"]["engine"] == "jax"
     assert "hardware.threads" in told.args[1]
     assert panel.path == runs / "sentiment-resumed"
@@ -121,7 +121,7 @@ def asked(panel, runs, shown) -> dict[str, QPushButton]:
     """The answers to the question that the button of a run asks which stopped before its end."""
     give_spec(runs / "sentiment-lost")
     shown("sentiment-lost")
-    panel.controls.buttons["other_engine"].click()
+    panel.controls.actions_by_key["other_engine"].trigger()
     return {button.text(): button for button in panel.engines.question.findChildren(QPushButton)}
 
 
@@ -151,9 +151,9 @@ def test_the_button_comes_when_the_engines_are_known(qtbot, context, runs):
     panel.show()
     panel.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
-    assert not panel.controls.buttons["other_engine"].isVisible()
+    assert not panel.controls.actions_by_key["other_engine"].isVisible()
     panel.on_shown()
-    qtbot.waitUntil(panel.controls.buttons["other_engine"].isVisible, timeout=20_000)
+    qtbot.waitUntil(panel.controls.actions_by_key["other_engine"].isVisible, timeout=20_000)
 
 
 def test_a_run_that_the_other_engine_refuses_says_why(panel, shown, runs):
@@ -161,7 +161,7 @@ def test_a_run_that_the_other_engine_refuses_says_why(panel, shown, runs):
     (runs / "sentiment-finished" / "model").mkdir()
     (runs / "sentiment-finished" / "model" / "config.json").write_text(json.dumps({"model_type": "bloom"}))
     shown("sentiment-finished")
-    button = panel.controls.buttons["other_engine"]
+    button = panel.controls.actions_by_key["other_engine"]
     assert not button.isEnabled()
     assert button.isVisible()
     assert button.toolTip() == "The JAX engine does not support the architecture 'bloom'."
@@ -172,9 +172,9 @@ def test_a_refused_start_is_told_and_can_be_tried_again(qtbot, panel, shown, run
     jobs.refusal = "data.train: there is no file train.csv; choose another"
     shown("sentiment-finished")
     with qtbot.waitSignal(panel.message) as told:
-        panel.controls.buttons["other_engine"].click()
+        panel.controls.actions_by_key["other_engine"].trigger()
     assert "there is no file train.csv" in told.args[1]
-    assert panel.controls.buttons["other_engine"].isEnabled()
+    assert panel.controls.actions_by_key["other_engine"].isEnabled()
     assert panel.path == runs / "sentiment-finished"
 
 

@@ -1,5 +1,6 @@
 """The Run page with recorded runs."""
 
+import json
 import os
 import shutil
 import time
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QPoint, QRect, QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
@@ -19,8 +20,9 @@ from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
 from app.services import run_watcher
 from app.services.context import AppContext
+from backend.contract.resources import resource
 from backend.contract.run import events
-from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
 from backend.helper.worker import QUERIES
@@ -136,7 +138,7 @@ def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, read):
 
 def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, read):
     panel = read("sentiment-finished")
-    assert not panel.controls.buttons["stop"].isVisible()
+    assert not panel.requests.buttons["stop"].isVisible()
     assert not panel.controls.buttons["resume"].isVisible()
     with qtbot.waitSignal(panel.predictions_requested) as asked:
         panel.controls.buttons["predictions"].click()
@@ -368,18 +370,77 @@ def test_another_run_replaces_everything(read):
     assert "Saved checkpoint at step" not in panel.journal.journal.text()
 
 
+def places(panel: Page) -> dict[str, QRect]:
+    """Where each visible button of the head and of the progress stands."""
+    QApplication.processEvents()
+    buttons = {**panel.controls.buttons, "more": panel.controls.more, **panel.requests.buttons}
+    return {
+        key: QRect(button.mapTo(panel, QPoint(0, 0)), button.size())
+        for key, button in buttons.items()
+        if button.isVisible()
+    }
+
+
+@pytest.mark.parametrize("width", [1068, 748])
+def test_no_button_moves_when_the_state_changes(qtbot, shown, alive, width: int):
+    panel = shown("sentiment-lost")
+    panel.resize(width, 800)
+    training = places(panel)
+    panel.requests.buttons["stop"].click()
+    asked = places(panel)
+    alive.write_exit_record(ExitRecord(alive.process_record().attempt, 0, time.time(), state="stopped"))
+    panel.watcher.look_now()
+    qtbot.waitUntil(lambda: panel.controls.buttons["resume"].isVisible())
+    ended = places(panel)
+    assert panel.requests.isHidden()
+    panel.controls.buttons["resume"].setText("Resuming…")
+    for one, other in ((training, asked), (training, ended), (ended, places(panel))):
+        assert one.keys() & other.keys() >= {"try", "predictions", "export", "more"}
+        assert {key: one[key] for key in one.keys() & other.keys()} == {
+            key: other[key] for key in one.keys() & other.keys()
+        }
+    assert not any(ended[key].intersects(training[other]) for key in ended for other in training if key != other)
+
+
+def test_a_finished_run_leads_to_its_model(qtbot, read):
+    panel = read("sentiment-finished")
+    with qtbot.waitSignal(panel.try_requested) as asked:
+        panel.controls.buttons["try"].click()
+    assert asked.args == [str(panel.path)]
+    assert panel.controls.buttons["export"].isEnabled()
+
+
+def test_the_model_is_exported_to_a_new_folder_and_a_refusal_stands_in_the_dialog(
+    qtbot, shown, runs: Path, tmp_path: Path
+):
+    panel = shown("sentiment-finished")
+    model = RunFolder(runs / "sentiment-finished").model
+    shutil.copytree(resource("demo", "bert-tiny"), model)
+    panel.controls.buttons["export"].click()
+    dialog = panel.exporting.dialog
+    dialog.folder.setText(str(model))
+    dialog.save.click()
+    qtbot.waitUntil(lambda: "not empty" in dialog.mistake.text(), timeout=30_000)
+    dialog.float16.setChecked(True)
+    dialog.folder.setText(str(tmp_path / "exported"))
+    with qtbot.waitSignal(panel.wrote, timeout=30_000):
+        dialog.save.click()
+    assert panel.exporting.dialog is None
+    assert json.loads((tmp_path / "exported" / "config.json").read_text(encoding="utf-8"))["dtype"] == "float16"
+
+
 @pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
 def test_a_living_run_can_be_asked(qtbot, shown, alive, kind: str):
     panel = shown("sentiment-lost")
     assert panel.controls.pill.text() == "Training"
-    panel.controls.buttons[kind].click()
+    panel.requests.buttons[kind].click()
     assert (alive.path / kind).exists()
-    assert not panel.controls.buttons[kind].isEnabled()
+    assert not panel.requests.buttons[kind].isEnabled()
 
 
 def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, alive):
     panel = shown("sentiment-lost")
-    panel.controls.buttons["checkpoint"].click()
+    panel.requests.buttons["checkpoint"].click()
     alive.clear_request("checkpoint")  # gone before the window has read the answer
     panel._show_state()
     with qtbot.waitSignal(panel.message) as said, alive.events.open("ab") as file:
@@ -387,7 +448,7 @@ def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, aliv
         file.write(events.encode(events.RequestAnswered(time=2e9, request="checkpoint", step=430)))
         file.flush()
     assert said.args == ["success", "Saved a checkpoint at step 430."]
-    qtbot.waitUntil(panel.controls.buttons["checkpoint"].isEnabled)
+    qtbot.waitUntil(panel.requests.buttons["checkpoint"].isEnabled)
 
 
 def test_a_folder_that_is_deleted_is_said(qtbot, shown):
@@ -403,7 +464,8 @@ def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, show
     with qtbot.waitSignal(panel.message):
         shutil.rmtree(panel.path)
     panel._show_state()
-    assert not any(button.isVisible() for button in panel.controls.buttons.values())
+    buttons = {**panel.controls.buttons, **panel.requests.buttons}
+    assert not any(button.isVisible() and button.isEnabled() for button in buttons.values())
 
 
 def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
@@ -511,5 +573,5 @@ def test_a_system_without_a_file_manager_is_told_the_folder(qtbot, shown, monkey
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda _: False)
     panel = shown("sentiment-finished")
     with qtbot.waitSignal(panel.message) as said:
-        panel.controls.buttons["folder"].click()
+        panel.controls.actions_by_key["folder"].trigger()
     assert said.args[1].endswith(f"The folder is {runs / 'sentiment-finished'}")
