@@ -150,7 +150,7 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
 
 def _name_entry(kind: str, entry: EntryPoint) -> str:
     owner = entry.dist.name if entry.dist else entry.value
-    return message("the {kind} {name} of the package {owner}", kind=kind, name=entry.name, owner=owner)
+    return message("the {kind} {name} from the package {owner}", kind=kind, name=entry.name, owner=owner)
 
 
 def _version(entry: EntryPoint) -> str:

@@ -179,9 +179,7 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         folder.write_exit_record(record)
     except OSError as error:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
-        _print_error(
-            message("{path}: the outcome of the run cannot be written: {error}", path=folder.path, error=error)
-        )
+        _print_error(message("{path}: the result of the run cannot be written: {error}", path=folder.path, error=error))
         return 1
     return 0 if record.returncode == 0 else 1
 
@@ -220,9 +218,9 @@ class _Shutdown:
             )
         name = signal.Signals(-returncode).name
         if self._is_killed:
-            return message("the run was told to stop but did not stop in time, so it was killed ({name})", name=name)
+            return message("the run did not stop in time, so it was killed ({name})", name=name)
         if name in INTERRUPTIONS:
-            return message("the run was told to stop ({name}) before it could save anything", name=name)
+            return message("the run received {name} and stopped before it could save anything", name=name)
         if name == "SIGKILL":
             return message(
                 "the engine process was killed (SIGKILL), which usually means that the system ran out of memory"

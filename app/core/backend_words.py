@@ -36,7 +36,7 @@ COSTS = (
     tr("Startup"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
 )  # fmt: skip
 CACHES = (
-    tr("Tokenized features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
+    tr("Tokenized features"), tr("Measured lengths"), tr("Data reports"), tr("Cached rows"), tr("Opened predictions"),
     tr("Converted weights"), tr("Compiled programs"),
 )  # fmt: skip
 STATES = (

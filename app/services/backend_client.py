@@ -261,7 +261,7 @@ class BackendClient(QObject):
 
     def _epitaph(self, query: str) -> str:
         words = last_line("\n".join(self.last_words))
-        reason = tr(" Its last output: {words}", words=words) if words else ""
+        reason = tr(" Last output: {words}", words=words) if words else ""
         return tr(
             "The helper process crashed twice while answering “{query}”. Try again, or run `burnish doctor`.{reason}",
             query=query,

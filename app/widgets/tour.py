@@ -22,7 +22,7 @@ TOUR = (
         tr("Choose a task, your data and a model above. You see the cost here before you start."),
     ),
     (
-        tr("Nothing gets lost"),
+        tr("Your runs are kept"),
         tr(
             "Every run is listed here and keeps going when you close the window. Compare runs, "
             "resume them, export their predictions."

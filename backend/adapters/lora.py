@@ -31,7 +31,7 @@ class Settings(Section):
     dora: Annotated[bool, Field(title="DoRA", json_schema_extra=ADVANCED)] = False
     """Learn the direction and magnitude of the update separately (Liu et al. 2024)."""
     rslora: Annotated[bool, Field(title="Rank-stabilized", json_schema_extra=ADVANCED)] = False
-    """Divide alpha by the square root of the rank instead (Kalajdzievski 2023)."""
+    """Divide alpha by the square root of the rank instead of the rank (rsLoRA, Kalajdzievski 2023)."""
     bias: Annotated[Literal["none", "all", "lora_only"], Field(title="Train biases", json_schema_extra=ADVANCED)] = (
         "none"
     )

@@ -295,7 +295,7 @@ def report_outcome(outcome: RunOutcome, as_json: bool) -> int:
             words = outcome.mend.describe()
             by = outcome.mend.command(outcome.folder.path)
             print(f"{words[0].lower()}{words[1:]} by: {by}", file=sys.stderr)
-        reason = outcome.message or "it gave no reason"
+        reason = outcome.message or "no reason given"
         hint = f". {outcome.hint}" if outcome.hint else ""
         print(f"{one_line(outcome.folder.name)} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)
     return outcome.exit_code

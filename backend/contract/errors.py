@@ -96,11 +96,9 @@ def describe_system_error(error: BaseException) -> str | None:
             error=str(error)[:200],
         )
     if isinstance(error, RecursionError):
-        return message("something in the input is nested too deeply to be read; use a flatter structure")
+        return message("the input is nested too deeply to be read; use a flatter structure")
     if isinstance(error, UnicodeEncodeError):
-        return message(
-            "a name or text contains half of a character (a lone surrogate), which cannot be written; fix it"
-        )
+        return message("a name or text contains half a character (a lone surrogate), which cannot be written; fix it")
     if not isinstance(error, OSError):
         return None
     if error.filename is None:

@@ -25,7 +25,7 @@ def join_surrogates(text: str) -> str:
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError(message("it contains half of a character (a lone surrogate); enter it again")) from None
+        raise ValueError(message("it contains half a character (a lone surrogate); enter it again")) from None
 
 
 def escape_controls(text: str) -> str:

@@ -79,11 +79,11 @@ def _check_address(address: str) -> None:
         _ = (parts.hostname or "").encode("idna"), parts.port
     except ValueError as error:
         raise InputError(
-            "{address} is not an address ({error}); correct it", address=address[:200], error=error
+            "{address} is not a valid URL ({error}); correct it", address=address[:200], error=error
         ) from None
     if parts.scheme not in ("http", "https"):
         raise InputError(
-            "{address}: archives can only be downloaded from addresses that start with https:// or http://",
+            "{address}: archives can only be downloaded from URLs that start with https:// or http://",
             address=address,
         )
 
@@ -103,7 +103,7 @@ def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
     """The remaining bytes according to the server; None if unknown. Raises DownloadError for an impossible size."""
     declared = answer.headers.get("Content-Length")
     if declared is not None and not re.fullmatch(r"[0-9]{1,18}", declared.strip()):
-        raise DownloadError(message("the server reported the impossible size {said}", said=repr(declared[:80])))
+        raise DownloadError(message("the server reported an invalid size: {said}", said=repr(declared[:80])))
     free = shutil.disk_usage(folder).free
     if declared is not None and int(declared) > free:
         raise DownloadError(

@@ -145,7 +145,7 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[i
             lengths.write(pc.list_value_length(batch["input_ids"]).to_numpy().astype(np.int32).tobytes())
             count += batch.num_rows
         if writer is None:
-            raise InputError("the tokenizer finds no text in the data: every row is empty; check the columns")
+            raise InputError("the data contains no text: every row is empty; check the columns")
         writer.close()
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     (folder / "facts.json").write_text(json.dumps({"features": count, "sizes": sizes}), encoding="utf-8")

@@ -104,7 +104,8 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             path.unlink()
             blob.unlink()
             raise InputError(
-                "the downloaded {name} does not match what the Hub announced, so it was discarded; download it again",
+                "the downloaded {name} does not match the size or checksum on the Hub, so it was discarded; "
+                "download it again",
                 name=path.name,
             )
 

@@ -53,8 +53,8 @@ def check_prompt(length: int, config: Any) -> None:
     limit = longest_sequence(config.to_dict())
     if limit is not None and length >= limit:
         raise InputError(
-            "prompt: it has {length} tokens, but this model reads {limit}, including the tokens that "
-            "it generates; shorten it",
+            "prompt: it has {length} tokens, but this model is limited to {limit}, including the tokens that it "
+            "generates; shorten it",
             "prompt",
             length=length,
             limit=limit,

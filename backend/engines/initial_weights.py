@@ -180,7 +180,7 @@ class NewTokens:
         if spare:
             parts.append(
                 message(
-                    "{spare} in the vocabulary of {before} were unused and now belong to added tokens",
+                    "{spare} in the vocabulary of {before} were unused and are now taken by added tokens",
                     spare=_rows(spare),
                     before=before,
                 )

@@ -32,8 +32,8 @@ _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 _TPU_WAY_OUT = {
     "torch": message("training on a TPU requires hardware.engine: jax"),
     "jax": message(
-        "JAX sees a TPU only with jax[tpu], and only if no other process is using it; run "
-        "burnish doctor to see what is wrong"
+        "JAX detects a TPU only if jax[tpu] is installed and no other process is using the TPU; run burnish doctor "
+        "to see what is wrong"
     ),
 }
 
@@ -84,7 +84,7 @@ def query_devices(
             message("{engine} did not list its devices within {seconds:g} seconds", engine=engine, seconds=seconds),
         )
     except subprocess.CalledProcessError as error:
-        words = error.stderr.decode(errors="replace").strip().splitlines() or [message("it gave no reason")]
+        words = error.stderr.decode(errors="replace").strip().splitlines() or [message("no reason given")]
         return DeviceList(
             [cpu_device()], message("{engine} could not list its devices: {words}", engine=engine, words=words[-1])
         )
@@ -165,7 +165,7 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
                 there=there,
             )
     if len(set(numbers)) < len(numbers):
-        raise InputError("hardware.devices: a number occurs twice; list every device once", "hardware.devices")
+        raise InputError("hardware.devices: a device is listed twice; list each device once", "hardware.devices")
     return [by_number[number] for number in numbers]
 
 

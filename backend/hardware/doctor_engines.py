@@ -74,7 +74,7 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
     for name in plugins:
         if versions[name] != jax:
             text = message(
-                "{name} {versions} is not compatible with jax {jax}, so JAX does not see GPUs",
+                "{name} {versions} is not compatible with jax {jax}, so JAX does not detect GPUs",
                 name=name,
                 versions=versions[name],
                 jax=jax,
@@ -92,12 +92,14 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
         )
     if plugins and "+cpu" not in versions["torch"] and versions["torch"]:
         text = message("PyTorch and JAX both include CUDA libraries, and may need different versions of them")
-        yield Finding("note", text, message("if one of them stops seeing the GPU, install JAX in its own environment"))
+        yield Finding(
+            "note", text, message("if either one stops detecting the GPU, install JAX in a separate environment")
+        )
     platforms = environment.get("JAX_PLATFORMS", "")
     if platforms and not {"tpu", "cuda", "gpu"} & set(platforms.split(",")):
         yield Finding(
             "note",
-            message("JAX_PLATFORMS is {platforms}, so JAX does not look for anything else", platforms=platforms),
+            message("JAX_PLATFORMS is {platforms}, so JAX ignores all other devices", platforms=platforms),
             "unset JAX_PLATFORMS",
         )
 
@@ -118,7 +120,7 @@ def visible_devices(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]
         yield Finding("note", found.note)
     for device in found.devices:
         text = message(
-            "{title} sees {kind} {index}: {name}, {free_mb:.1f} GB free",
+            "{title} detected {kind} {index}: {name}, {free_mb:.1f} GB free",
             title=engine.title,
             kind=device.kind,
             index=device.index,
@@ -137,7 +139,7 @@ def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator
             fix = message(
                 "{command}, or stop the process that is using it, because a TPU allows only one process", command=fix
             )
-        yield Finding("note", message("this computer has {name}, but JAX does not see it", name=name), fix)
+        yield Finding("note", message("this computer has {name}, but JAX does not detect it", name=name), fix)
 
 
 def present(root: Path) -> set[str]:

@@ -137,7 +137,7 @@ class BatchPreview:
             return self.session.micro_batches(self.features, part, len(part), self.epoch(step))[0], place
         if not 0 <= feature < len(self.features):
             raise InputError(
-                "there is no feature {feature}: there are {features:,}, counted from 0",
+                "there is no feature {feature}; there are {features:,}, numbered from 0",
                 "feature",
                 feature=feature,
                 features=len(self.features),
@@ -150,7 +150,7 @@ class BatchPreview:
     def features_of(self, row: int) -> np.ndarray:
         """The features that contain a row, as far as they record it. Raises InputError if there is no such row."""
         if not 0 <= row < len(self.rows):
-            raise InputError("there is no row {row}: there are {rows:,}", "row", row=row + 1, rows=len(self.rows))
+            raise InputError("there is no row {row}; there are {rows:,}", "row", row=row + 1, rows=len(self.rows))
         owners = self.features.scalars["row"]
         first, after = np.searchsorted(owners, [row, row + 1])
         # In blocks a row may begin before the first block that begins with it, or lie wholly within another.

@@ -202,7 +202,7 @@ def _values(preview: BatchPreview, feature: int, arrays: Batch) -> list[tuple[st
     elif head.targets in ("token", "next_token", "sequence") and "labels" in arrays:
         counted = arrays["labels"][1:] if head.targets == "next_token" else arrays["labels"]
         found.append(
-            (message("Learned from"), message("{value:,} tokens", value=int(np.count_nonzero(counted != IGNORE))))
+            (message("Tokens in the loss"), message("{value:,} tokens", value=int(np.count_nonzero(counted != IGNORE))))
         )
     for name, values in scalars.items():
         if name.startswith("cut_") and values[feature]:

@@ -53,7 +53,7 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     """Recognise paths by content; `split` assigns all of them to it. Raises InputError if nothing can be used."""
     given = [one.strip() for one in paths if one.strip()]
     if not given:
-        raise InputError("nothing was specified; choose a file, several files or a folder")
+        raise InputError("no file was specified; choose a file, several files or a folder")
     if name := _hub_name(given):
         return _to_answer(_Found("hub", message("a Hub dataset"), {"name": name, "train": "train", "validation": 0.1}))
     places = [place for one in given for place in _places_of(one)]
@@ -70,7 +70,7 @@ def _places_of(one: str) -> list[Path]:
     """A file, a folder, or the files that match a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
-        raise InputError("{one} is a network address; download the file first, or specify a Hub dataset", one=one)
+        raise InputError("{one} is a URL; download the file first, or specify a Hub dataset", one=one)
     path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
         return [found.absolute() for found in pattern_files(one)]
@@ -317,8 +317,8 @@ def _files_named(data: dict[str, Any]) -> list[Path]:
 
 def _describe_commas(path: Path) -> str:
     return message(
-        "{name} names one column, but its rows contain commas, so every line is read as one text "
-        "(data.delimiter is a tab); if it has several columns, name them all in the first line",
+        "{name} has one column in its header, but its rows contain commas, so every line is read as one text "
+        "(data.delimiter is a tab); if it has several columns, list them all in the header",
         name=path.name,
     )
 

@@ -161,7 +161,7 @@ def _problem(config: dict[str, Any]) -> str:
             config=f"{config.get('peft_type')!r:.40}",
         )
     if beyond := next((key for key in _REFUSED if config.get(key)), None):
-        return message("Burnish cannot open an adapter with {beyond}", beyond=beyond)
+        return message("Burnish does not support adapters with {beyond}", beyond=beyond)
     beginning = config.get("init_lora_weights")
     is_changing = isinstance(beginning, str) and _CHANGING_BEGINNINGS.fullmatch(beginning)
     if not is_changing and not any(beginning is one or beginning == one for one in _PLAIN_BEGINNINGS):

@@ -236,7 +236,7 @@ def _answer(
 
     def text_of(part: list[dict[str, str]], prompt: bool) -> str:
         if not part:
-            raise ValueError(message("it would have to write a beginning without any messages"))
+            raise ValueError(message("it cannot be rendered without any messages"))
         found = render(
             [part], chat_template=request["template"], add_generation_prompt=prompt, **request["special_tokens"]
         )[0][0]

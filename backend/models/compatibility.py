@@ -70,7 +70,7 @@ _OTHER_FORMATS = {
     "tensorflow": message(
         "TensorFlow weights (tf_model.h5); choose a model with safetensors, or save it from TensorFlow as safetensors"
     ),
-    "adapter": message("an adapter, which cannot be used without its model; choose the model that it was made for"),
+    "adapter": message("an adapter, which cannot be used without its base model; choose the base model"),
 }
 _OLD_FORMATS = {
     "bin": message("Its weights are only available as pytorch_model.bin: they are converted once, with your approval."),

@@ -35,8 +35,7 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
     """Why the hub does not provide a model."""
     if isinstance(error, GatedRepoError):
         text = message(
-            "{name} is only available to people who have accepted its terms; accept them on its page, then run "
-            "`hf auth login`",
+            "{name} is gated; accept its terms on its page, then run `hf auth login`",
             name=name,
         )
     elif isinstance(error, RevisionNotFoundError):
@@ -97,7 +96,8 @@ def search_mistake(error: Exception) -> InputError:
 def offline() -> InputError:
     """Why no request is sent at all."""
     return InputError(
-        "Burnish is in offline mode, so the Hub was not contacted; turn that off in Settings, or {here}", here=_HERE
+        "Burnish is in offline mode, so the Hub was not contacted; turn offline mode off in Settings, or {here}",
+        here=_HERE,
     )
 
 
@@ -114,7 +114,7 @@ def _describe_status(error: Exception) -> str:
         return message("the Hub no longer accepts your login (401); renew it with `hf auth login`, or sign out")
     if status == 403:
         return message(
-            "the Hub does not give you access to this (403); ask its owner, or sign in with an account that has access"
+            "you don't have access to this on the Hub (403); ask its owner, or sign in with an account that has access"
         )
     if status == 404:
         return _describe_not_found(error)
@@ -125,7 +125,7 @@ def _describe_status(error: Exception) -> str:
         )
     if status >= 500:
         return message(
-            "the Hub has a problem ({status}); try again in a few minutes, or {here} in the meantime",
+            "the Hub returned an error ({status}); try again in a few minutes, or {here} in the meantime",
             status=status,
             here=_HERE,
         )
@@ -137,14 +137,14 @@ def _describe_not_found(error: Any) -> str:
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
         return message(
-            "the Hub redirects to {netloc} for a file, but the file is not there (404); try again later, or {here}",
+            "the Hub redirected a download to {netloc}, but the file is not there (404); try again later, or {here}",
             netloc=url.netloc[:80],
             here=_HERE,
         )
     if "/resolve/" in url.path:
         name = url.path.rpartition("/")[2][:80]
         return message(
-            "the Hub lists the file {name} but does not have it (404); try again later, or {here}",
+            "the Hub lists the file {name}, but it could not be found (404); try again later, or {here}",
             name=name,
             here=_HERE,
         )

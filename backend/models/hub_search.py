@@ -174,10 +174,7 @@ def _no_access(info: ModelInfo) -> str:
     if info.disabled:
         return message("the Hub closed the connection")
     if info.gated and not get_token():
-        return message(
-            "it is only available to people who have accepted its terms; accept them on its page, "
-            "then sign in (Settings, or `hf auth login`)"
-        )
+        return message("it is gated; accept its terms on its page, then sign in (Settings, or `hf auth login`)")
     if info.private and not get_token():
         return message("it is private; sign in first (Settings, or `hf auth login`)")
     return ""
@@ -185,7 +182,7 @@ def _no_access(info: ModelInfo) -> str:
 
 def _access_notes(info: ModelInfo) -> list[str]:
     if info.gated:
-        return [message("It is only available to people who have accepted its terms on its page.")]
+        return [message("It is gated: accept its terms on its page first.")]
     return [message("It is private: only people with access to it can reproduce the run.")] if info.private else []
 
 

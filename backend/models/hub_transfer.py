@@ -148,7 +148,8 @@ class _PartialFile:
 
 def _mismatch_error(file: RemoteFile) -> InputError:
     return InputError(
-        "{field}: the downloaded {name} does not match what the Hub announced, so it was discarded; download it again",
+        "{field}: the downloaded {name} does not match the size or checksum on the Hub, so it was discarded; "
+        "download it again",
         FIELD,
         field=FIELD,
         name=file.name,
@@ -180,7 +181,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
     with client.stream("GET", url, headers=headers, follow_redirects=True, timeout=SECONDS) as response:
         if response.status_code == 416:
             content.forget()
-            raise InterruptedDownloadError(message("the file is shorter than what is already here"))
+            raise InterruptedDownloadError(message("the file is shorter than the part that was already downloaded"))
         hf_raise_for_status(response)
         if content.size and not _is_resumed(response, content.size):
             content.forget()  # the server does not support ranges and starts over
@@ -189,7 +190,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
                 content.add(target, piece)
                 arrived(content.size)
     if not content.is_whole:
-        raise InterruptedDownloadError(message("the connection ended after {size:,} bytes", size=content.size))
+        raise InterruptedDownloadError(message("the connection closed after {size:,} bytes", size=content.size))
 
 
 def _is_resumed(response: Any, start: int) -> bool:

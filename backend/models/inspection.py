@@ -208,7 +208,7 @@ def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, 
     if tokenizer.tokens > _rows(config) > 0:
         notes.append(
             message(
-                "{tokens} rows will be added for tokens that are new to the model.",
+                "{tokens} embedding rows will be added for tokens that are new to the model.",
                 tokens=tokenizer.tokens - _rows(config),
             )
         )

@@ -214,7 +214,7 @@ def _problem_of_templates(templates: list[dict[str, Any]]) -> str:
         for name in ("single", "pair"):
             pieces = template.get(name) or []
             if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
-                return message("has a template of more than {max_steps:,} parts", max_steps=MAX_STEPS)
+                return message("has a template with more than {max_steps:,} parts", max_steps=MAX_STEPS)
             if (missing := next((one for one in _special(pieces) if one not in known), None)) is not None:
                 return message("refers to the token {missing}, which it does not define", missing=repr(missing[:80]))
         copies *= max(1, sum("Sequence" in piece for piece in template.get("single") or [] if isinstance(piece, dict)))

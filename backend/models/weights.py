@@ -187,7 +187,7 @@ def read_header(path: Path) -> dict[str, dict]:
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
     found = entry.get("data_offsets") if isinstance(entry, dict) else None
     if not (isinstance(found, list) and len(found) == 2 and all(map(_is_count, found)) and found[0] <= found[1]):
-        raise ValueError(message("tensor {name} has no position in the file", name=repr(name[:80])))
+        raise ValueError(message("tensor {name} has no offsets in the file", name=repr(name[:80])))
     return found[0], found[1]
 
 

@@ -171,7 +171,7 @@ def _choose(
     for role in given:
         if role not in roles:
             raise InputError(
-                "data.columns.{role}: this task has no such column; it has {roles}",
+                "data.columns.{role}: this task has no such column; its columns are {roles}",
                 f"data.columns.{role}",
                 role=role,
                 roles=", ".join(roles),

@@ -126,8 +126,8 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
     fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
     return [
         message(
-            "{batch_size} rows per step cannot be divided evenly among {replicas}: {replicas_2} "
-            "filler rows are computed but not counted; {fitting} rows would need none.",
+            "{batch_size} rows per step cannot be divided evenly among {replicas}: {replicas_2} padding rows are "
+            "computed but not counted; {fitting} rows would need none.",
             batch_size=batch_size,
             replicas=split.replicas,
             replicas_2=split.replicas - left,
@@ -150,8 +150,8 @@ def memory_problems(needed: float, available: float, micro: int, remedied: bool)
     advice = message("choose one of the settings that make it fit") if remedied else message("choose a smaller model")
     return [
         plural(
-            "It needs about {needed}, but {available} is free, even with {count} row at a time: {advice}.",
-            "It needs about {needed}, but {available} is free, even with {count} rows at a time: {advice}.",
+            "Even with {count} row at a time, it needs about {needed}, but only {available} is free: {advice}.",
+            "Even with {count} rows at a time, it needs about {needed}, but only {available} is free: {advice}.",
             micro,
             needed=_size(needed),
             available=_size(available),

@@ -65,9 +65,9 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     others = ", ".join(name for name, direction in known.items() if direction is not None) or "none"
     if best is not None:
         raise InputError(
-            "evaluation.best_metric: it is not known whether a higher {best} is better, so it cannot "
-            "select the best checkpoint; choose another metric ({others}), or set greater_is_better "
-            "in the metric's definition",
+            "evaluation.best_metric: Burnish does not know whether higher {best} is better, so it cannot select "
+            "the best checkpoint; choose another metric ({others}), or set greater_is_better in the metric's "
+            "definition",
             "evaluation.best_metric",
             best=repr(best),
             others=others,

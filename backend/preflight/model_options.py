@@ -75,7 +75,7 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
     for name, value in spec.model.config.items():
         key = f"model.config.{name}"
         if decides_code(name) and name not in _DECIDED_ELSEWHERE:
-            raise InputError("{key}: this cannot be changed here, because it decides which code runs", key, key=key)
+            raise InputError("{key}: this cannot be changed here, because it determines which code runs", key, key=key)
         if name in _DECIDED_ELSEWHERE:
             raise InputError(
                 "{key}: this cannot be changed here; {decided_elsewhere}",

@@ -62,7 +62,9 @@ def messages_of(cell: Any) -> list[Message] | str:
     if not isinstance(cell, list) or not cell:
         return message("no messages")
     found = [_message(one) for one in cell]
-    return message("a message without role and content") if None in found else [one for one in found if one is not None]
+    return (
+        message("a message without a role or content") if None in found else [one for one in found if one is not None]
+    )
 
 
 def _message(one: Any) -> Message | None:

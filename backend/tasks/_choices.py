@@ -56,8 +56,10 @@ class Written(StrEnum):
 
 
 _SENTENCES = {
-    Written.FROM_0: message("The labels number the first choice 0."),
-    Written.FROM_1: message("The labels number the first choice 1; probability_0 still belongs to the first choice."),
+    Written.FROM_0: message("The labels are numbers; the first choice is 0."),
+    Written.FROM_1: message(
+        "The labels are numbers; the first choice is 1. probability_0 still belongs to the first choice."
+    ),
     Written.CAPITALS: message("The labels are letters: A is the first choice."),
     Written.LETTERS: message("The labels are letters: a is the first choice."),
     Written.NAMES: message("The labels are the names of the choices, which are in a separate column."),

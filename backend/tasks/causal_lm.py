@@ -115,7 +115,9 @@ class CausalLm:
     """Next-token prediction; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Causal language modeling"
-    description: ClassVar[str] = "Continues or answers text. Trains on plain text, examples, instructions or chats."
+    description: ClassVar[str] = (
+        "Continues text or answers prompts. Trains on plain text, examples, instructions or chats."
+    )
     head: Head = Head.CAUSAL_LM
     columns: ClassVar[tuple[Column, ...]] = (
         Column("text", "Text", "The text to train on.", holds="text", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),

@@ -47,7 +47,7 @@ class MultipleChoice:
     """One of several choices; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Multiple choice"
-    description: ClassVar[str] = "Picks the best of several endings or answers for a text."
+    description: ClassVar[str] = "Picks the right one of several endings or answers for a text."
     head: Head = Head.MULTIPLE_CHOICE
     columns: ClassVar[tuple[Column, ...]] = (
         Column("text", "Text", "The text before every choice: a context or a question.", holds="text", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),

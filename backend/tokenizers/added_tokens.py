@@ -106,7 +106,7 @@ def _problem(text: str, *, again: bool) -> str:
     if again:
         return message("it occurs twice")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return message("it contains half of a character (a lone surrogate); enter it again")
+        return message("it contains half a character (a lone surrogate); enter it again")
     return ""
 
 

@@ -50,7 +50,7 @@ def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table
     simple = question.plain and question.pair is None
     if question.file is not None:
         if not simple:
-            raise InputError("a file is tokenized as it is; use its text for pairs, windows, padding and words")
+            raise InputError("a file is tokenized as is; for pairs, windows, padding or words, send its text instead")
         return None
     text = question.text or ""
     if simple and len(text) > LONG_TEXT and tokenizer.is_fast:

@@ -132,7 +132,8 @@ def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
             raise InputError("stride: {stride} is too small; use 0 or more", stride=options.stride)
         slow_encoding.check_stride(options.stride, options.max_length - added)
         if pair and options.truncation == "longest_first":
-            raise InputError("windows of a pair are made from only one of its texts; set truncation to only_second or " "only_first")  # fmt: skip
+            raise InputError("only one text of a pair can be split into windows; set truncation to only_second or "
+                             "only_first")  # fmt: skip
     if options.padding:
         if tokenizer.pad_token_id is None:
             raise InputError("this tokenizer has no padding token; set one in the options (pad_token)")
@@ -147,13 +148,13 @@ def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
             )
         if options.padding == "max_length" and (limit or 0) > MAX_FILLED:
             raise InputError(
-                "max_length: {limit:,} is too much to pad to; use {max_filled:,} or less",
+                "max_length: {limit:,} is too long to pad to; use {max_filled:,} or less",
                 limit=limit,
                 max_filled=MAX_FILLED,
             )
         if (multiple or 0) > MAX_FILLED:
             raise InputError(
-                "pad_to_multiple_of: {multiple:,} is too much to pad to; use {max_filled:,} or less",
+                "pad_to_multiple_of: {multiple:,} is too long to pad to; use {max_filled:,} or less",
                 multiple=multiple,
                 max_filled=MAX_FILLED,
             )

@@ -373,7 +373,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         ) from None
     except errors.GatedRepoError:
         raise InputError(
-            "{name}: its owner requires you to accept terms on the Hub first; do so there, then run: hf auth login",
+            "{name}: this repository is gated; accept its terms on the Hub, then run: hf auth login",
             FIELD,
             name=name,
         ) from None

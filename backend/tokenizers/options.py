@@ -193,7 +193,7 @@ def _as_sentence(truncation: dict[str, Any] | None, padding: dict[str, Any] | No
             message("padding to {length} tokens", length=length) if length else message("padding to the longest row")
         )
     return (
-        message("The tokenizer's file specifies {found}; this is turned off here.", found=" and ".join(found))
+        message("The tokenizer's file specifies {found}, which is turned off here.", found=" and ".join(found))
         if found
         else ""
     )

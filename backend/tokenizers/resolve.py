@@ -58,7 +58,7 @@ def _of_spec(run: RunFolder, options: dict[str, Any]) -> ResolvedTokenizer:
         model.revision,
         {**model.tokenizer_options, **options},
         message(
-            "The run {name} does not have its own model yet: this is the tokenizer that it starts from.", name=run.name
+            "The run {name} does not have a model yet, so this is the tokenizer that it starts from.", name=run.name
         ),
     )
 

@@ -150,7 +150,7 @@ def half_message(missing: str) -> str:
     """The message for a BPE tokenizer with one file missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
     return message(
-        "this tokenizer is incomplete: {there} is there, but {missing} is not; add {missing}",
+        "this tokenizer is incomplete: it has {there} but not {missing}; add {missing}",
         there=there,
         missing=missing,
     )

@@ -325,7 +325,7 @@ class CheckpointWriter:
 
     def _warn_of_blocked(self, step: int, kept: RemovalFailure) -> None:
         sentence = message(
-            "step {step} has no checkpoint, because the damaged one in its place could not be moved away "
+            "no checkpoint was saved at step {step}, because a damaged one there could not be moved away "
             "({reason}); the run continues",
             step=step,
             reason=kept.reason,

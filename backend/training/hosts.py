@@ -96,7 +96,7 @@ class Hosts:
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
             raise RunFailed(
-                "this host {otherwise}, unlike the first; make them the same on all hosts",
+                "this host {otherwise}, unlike the first host; make them the same on all hosts",
                 "hosts_differ",
                 otherwise=otherwise,
             )

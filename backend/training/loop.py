@@ -38,7 +38,7 @@ from backend.training.stages import StageReporter
 WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
 INTERRUPTION_MESSAGE = message(
-    "the run was told to stop from outside, for example by a logout, a shutdown or a scheduler's time limit"
+    "the run was stopped from outside, for example by a logout, a shutdown or a scheduler's time limit"
 )
 
 
@@ -342,8 +342,8 @@ class TrainingLoop:
 
 def _missing_metric_message(metric: str, there: list[str]) -> str:
     return message(
-        "evaluation.best_metric: evaluations do not report {metric}, so none of them counts as "
-        "better; they report {there}",
+        "evaluation.best_metric: evaluations do not report {metric}, so it cannot select the best checkpoint; they "
+        "report {there}",
         metric=repr(metric),
         there=", ".join(there) or "none",
     )

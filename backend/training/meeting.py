@@ -102,7 +102,7 @@ def _not_met(here: Position, what: str) -> RunFailed:
         what,
         "hosts_not_met",
         hint=message(
-            "Start the same command on all {count} hosts at about the same time, or raise hardware.host_timeout.",
+            "Run the same command on all {count} hosts at about the same time, or raise hardware.host_timeout.",
             count=here.count,
         ),
     )

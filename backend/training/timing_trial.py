@@ -91,8 +91,8 @@ def refuse_several(spec: RunSpec) -> None:
     """Raises InputError for a training run that one process alone cannot step."""
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
-            "training on several processes or computers cannot be measured with one; the first run "
-            "shows how long it takes",
+            "training on several processes or hosts cannot be measured with a single process; the first run shows "
+            "how long it takes",
             "hardware.processes",
         )
 

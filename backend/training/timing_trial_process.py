@@ -60,7 +60,7 @@ def measure_in_process(spec: RunSpec, devices: list[Device], report: Callable[[P
             "the measuring process exited with code {code}: {words}",
             "unknown",
             code=code,
-            words=words or message("it gave no reason"),
+            words=words or message("no reason given"),
         )
     if outcome.shortage:
         remedies = cost.plan(spec, devices, is_too_much=True).remedies

@@ -102,7 +102,9 @@ def test_of_a_file_that_no_run_writes_only_both_ends_are_read(tmp_path: Path):
         found += reader.read()
         portions += 1
     assert [event.time for event in found] == [1, 1, 9]
-    assert found[1].message.startswith("events.jsonl is 20,000 MB, so only its start and end were read")
+    assert found[1].message.startswith(
+        "events.jsonl is 20,000 MB, far more than a run writes, so only its start and end were read"
+    )
     assert portions < 100
 
 

@@ -36,7 +36,7 @@ TEXTS = {
     "5,000 digits": (f"training: {{epochs: {'9' * 5000}}}\n", "too long"),
     "a Python object": ("a: !!python/object/apply:os.system [ls]\n", "python/object"),
     "a tag that its value denies": ("a: !!int many\n", "valid YAML"),
-    "half a character": ('{"model": {"name_or_path": "\\ud83d"}}', "half of a character"),
+    "half a character": ('{"model": {"name_or_path": "\\ud83d"}}', "half a character"),
     "NUL in a path": ('{"data": {"train": "a\\u0000b"}}', "NUL"),
     "escape sequences raw": ("name: \x1b[2J\n", "valid YAML"),
     "bytes that are no text": ("\udcff\udcfe", "not UTF-8"),

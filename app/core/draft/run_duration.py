@@ -92,7 +92,7 @@ def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
     when = ago(now - measured.time)
     steps = trn("{count} step", "{count} steps", measured.steps)
     source = (
-        tr("A run on this machine, {ago}: {steps}.", ago=when, steps=steps)
+        tr("From a run on this machine {ago}: {steps}.", ago=when, steps=steps)
         if measured.source == "run"
         else tr("Measured on this machine {ago}: {steps}.", ago=when, steps=steps)
     )

@@ -110,7 +110,7 @@ def _sides(options: TextOptions, task: ChosenTask) -> Found:
     elif options.padding_side:
         yield tr("A run pads on the side that its model requires; the side is saved with the tokenizer.")
     if options.truncation != "longest_first":
-        yield tr("The task decides which text of a pair is truncated.")
+        yield tr("The task determines which text of a pair is truncated.")
 
 
 def _template(options: TextOptions, task: ChosenTask) -> Found:

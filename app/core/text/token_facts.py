@@ -32,7 +32,7 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
         Fact(tr("Piece"), piece.piece, tr("As in the vocabulary")),
         Fact(tr("Text"), f"“{invisible_characters.visible(shorten(text))}”" if has_text else "none"),
         Fact(tr("Characters"), span, tr("Position in the text, in code points starting at 0")),
-        Fact(tr("Bytes"), _bytes(table, index), tr("Position in the text as UTF-8, and the bytes themselves")),
+        Fact(tr("Bytes"), _bytes(table, index), tr("Byte position in the UTF-8 text, and the bytes themselves")),
         Fact(tr("Word"), word, tr("Index of the word from the pre-tokenizer, starting at 0")),
         Fact(tr("Kind"), _kind(at, piece)),
         Fact(tr("Type ID"), str(at["type"]), tr("token_type_ids: which of the two texts the token belongs to")),
@@ -140,7 +140,7 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
         return tr("Decodes to exactly the same text."), "faint"
     before, after = invisible_characters.visible(back.text_part), invisible_characters.visible(back.decoded_part)
     return tr(
-        "Decodes differently from character {place}: “{before}” becomes “{after}”",
+        "Decodes differently starting at character {place}: “{before}” becomes “{after}”",
         place=group_digits(back.place),
         before=before,
         after=after,

@@ -40,7 +40,7 @@ def note_of(token: ProposedToken) -> str:
     if token.problem:
         return capitalize(token.problem)
     if token.known is not None:
-        return tr("Exists (ID {known}); becomes special", known=token.known)
+        return tr("Already exists (ID {known}); will become special", known=token.known)
     if token.special:
         return tr("Special") if token.ids else tr("Special, currently unknown")
     return "" if token.ids else tr("Currently unknown")

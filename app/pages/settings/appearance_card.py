@@ -92,7 +92,7 @@ class LanguageChoice(QWidget):
         """Show the current choice; a language unknown to this version becomes the desktop's."""
         self.box.setCurrentIndex(max(0, self.box.findData(self._preferences.language)))
         code = desktop.choose_language(self.box.currentData())
-        self.hint.setText(said_in(code, "Burnish switches to English when you restart it. Runs keep going."))
+        self.hint.setText(said_in(code, "Burnish switches to English when you restart it. Runs are not interrupted."))
         self.restart.setText(said_in(code, "Restart Burnish"))
         for part in (self.hint, self.restart):
             part.setVisible(code != i18n.current_language())

@@ -45,7 +45,7 @@ class FoldersCard(Card):
             label(tr("New runs are saved in the runs folder. Existing runs stay where they are."), "faint", wrap=True)
         )
         self.banner = Banner()
-        self.tables = QCheckBox(tr("Also clear rows read from data"))
+        self.tables = QCheckBox(tr("Also clear cached rows"))
         self.add(self.banner)
         self._add_clearing()
         self.show_folders()
@@ -141,7 +141,9 @@ class FoldersCard(Card):
     def _on_unmeasured(self, mistake: ErrorReply) -> None:
         for size in (self.runs_size, self.cache_size, self.hub_size):
             size.setText("")
-        self.banner.show_message("warning", tr("Couldn't measure the folders: {message}", message=mistake.message))
+        self.banner.show_message(
+            "warning", tr("Couldn't calculate the folder sizes: {message}", message=mistake.message)
+        )
 
     def _sizes(self, names: tuple[str, ...]) -> int:
         return sum(part.size for part in self._storage.parts if part.name in names) if self._storage else 0
@@ -167,9 +169,7 @@ class FoldersCard(Card):
                 features=features,
             ),
         )
-        self.tables.setText(
-            tr("Also clear {tables} of rows read from data (Hub data will be downloaded again)", tables=tables)
-        )
+        self.tables.setText(tr("Also clear {tables} of cached rows (Hub data will be downloaded again)", tables=tables))
         self.tables.setChecked(not self._sizes(FEATURES))
         self._show_buttons(asking=True)
         self.tables.setVisible(self._sizes((TABLES,)) > 0)

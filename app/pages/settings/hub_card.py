@@ -41,7 +41,7 @@ class HubCard(Card):
         self.offline = check_row(
             self,
             tr("Work offline"),
-            tr("Neither Burnish nor the runs it starts use the network."),
+            tr("Burnish and the runs it starts do not use the network."),
             context.preferences.offline,
             self.offline_changed.emit,
         )

@@ -57,7 +57,7 @@ class DataChoice(QWidget):
         self.of_run = IconToolButton("bolt", hint, clicked=self.run_asked)
         hint = tr("The column with the texts")
         self.column = QuietComboBox(name=tr("Column with the texts"), hint=hint, activated=self.changed.emit)
-        hint = tr("A column with the language of each row, for counts by language")
+        hint = tr("A column with the language of each row, to count by language")
         self.language = QuietComboBox(name=tr("Column with the languages"), hint=hint, activated=self.changed.emit)
         self.language.setVisible(with_language)
         self.column.setPlaceholderText(tr("Column"))

@@ -34,7 +34,7 @@ class TokenizerChoice(QWidget):
         self.line.returnPressed.connect(self._on_chosen)
         self.line.setAcceptDrops(False)  # what is dropped on the page is the page's
         self.box.setLineEdit(self.line)
-        hint = tr("Browse for a model or tokenizer folder, or for a tokenizer file")
+        hint = tr("Browse for a model folder, a tokenizer folder or a tokenizer file")
         self.browse_button = IconButton(tr("Browse"), "folder", hint=hint)
         self.browse_button.clicked.connect(lambda: self.browse_button.open_menu(self.browse_menu))
         self.browse_menu = QMenu(self.browse_button)

@@ -127,7 +127,7 @@ class PlotMenu(QObject):
             (tr("Save values as CSV…"), "csv"),
         ):
             self.menu.addAction(title, lambda suffix=suffix: self._choose(suffix))
-        self._copy = self.menu.addAction(tr("Copy picture"), self.copy)
+        self._copy = self.menu.addAction(tr("Copy image"), self.copy)
         self.menu.addSeparator()
         self.menu.addAction(tr("Reset zoom"), show_all)
         for hint in HINTS:
@@ -183,7 +183,7 @@ class PlotMenu(QObject):
     def copy(self) -> None:
         """Copy the image to the clipboard."""
         QGuiApplication.clipboard().setImage(self._picture().image())
-        self.message.emit("success", tr("Copied the picture to the clipboard."))
+        self.message.emit("success", tr("Copied the image to the clipboard."))
 
 
 # Values as a CSV file, written a portion at a time, so that the window stays quick

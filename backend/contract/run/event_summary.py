@@ -76,7 +76,7 @@ class EventSummary:
         found = _landmarks(lines)
         if is_cut:
             words = message(
-                "events.jsonl is {end:,.0f} MB, so only its start and end were read; no run writes that much",
+                "events.jsonl is {end:,.0f} MB, far more than a run writes, so only its start and end were read",
                 end=end / CHUNK_BYTES,
             )
             found.insert(0, Warned(time=self._time, code=TOO_LONG, message=words))

@@ -317,7 +317,7 @@ def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
         passed_over = passed_over + len(line) if is_rest else 0
         if passed_over > MAX_PASSED_OVER:
             raise InputError(
-                "events.jsonl contains many megabytes without a line break; it was damaged, or was not written by a run"
+                "events.jsonl contains megabytes without a line break; it is damaged, or was not written by a run"
             )
         is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES
         if not (is_rest or is_part):

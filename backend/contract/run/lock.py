@@ -86,7 +86,7 @@ def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
         descriptor = take_lock(path.with_name(f".{path.name}.lock"), CHANGE_TRIES, of_all_users=of_all_users)
     except RunLocked:
         raise TimeoutError(
-            errno.ETIMEDOUT, message("another process has been changing it for too long"), str(path)
+            errno.ETIMEDOUT, message("timed out while another process was changing it"), str(path)
         ) from None
     try:
         yield

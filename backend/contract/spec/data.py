@@ -24,6 +24,6 @@ class DataSection(Section):
     test: Annotated[Paths | None, Field(title="Test data")] = None
     """Never used in training. Scored once at the end, with the final weights."""
     columns: Annotated[dict[str, str | None], Field(title="Columns")] = {}
-    """Which column of the data is used for which input of the task, for example `{text: sentence, label: stars}`."""
+    """Maps the task's inputs to columns of your data, for example `{text: sentence, label: stars}`."""
     max_rows: Annotated[int | None, Field(title="Max rows", ge=1, json_schema_extra={"advanced": True})] = None
     """Use at most this many rows of each split. Empty uses all."""

@@ -44,7 +44,7 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
             message("did you mean {near}?", near=near[0])
             if near
             else message(
-                "the settings of {base} are {owner}", base=base or "a spec", owner=", ".join(_offered_names(owner))
+                "the settings in {base} are {owner}", base=base or "a spec", owner=", ".join(_offered_names(owner))
             )
         )
         return message("{key}: no such setting; {known}", key=key, known=known), key

@@ -57,7 +57,7 @@ class TrainingSection(Section):
     """How long the learning rate rises from zero: below 1, a fraction of all steps; 1 or more, a number of steps.
     Usually 0.03 to 0.1. It keeps the first steps from damaging the model."""
     schedule_steps: Annotated[int | None, Field(title="Schedule steps", ge=1, json_schema_extra=ADVANCED)] = None
-    """Number of steps that the schedule is computed for. Empty uses the steps of the run."""
+    """Number of steps that the schedule spans. Empty uses the run's number of steps."""
     schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=_RESTARTS)] = 1
     """How many times `cosine_with_restarts` falls to zero."""
     schedule_power: Annotated[float, Field(title="Polynomial power", gt=0, le=10, json_schema_extra=_POLYNOMIAL)] = 1.0
@@ -101,7 +101,7 @@ class TrainingSection(Section):
     keep_checkpoints: Annotated[int, Field(title="Checkpoints to keep", ge=1, json_schema_extra=ADVANCED)] = 2
     """Older checkpoints are deleted. The best one is kept as well."""
     seed: Annotated[int, Field(title="Seed", ge=0, lt=2**32)] = 42
-    """Determines new weights, data order and dropout. The same spec and seed give the same run."""
+    """Random seed for new weights, data order and dropout. The same spec and seed give the same run."""
 
     @field_validator("schedule_end")
     @classmethod

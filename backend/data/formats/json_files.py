@@ -234,8 +234,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
         for column, value in row.items():
             if isinstance(error, UnicodeError) and _is_half_character(column, value):
                 raise InputError(
-                    "{name} line {line}: {column} contains half of a character (a lone surrogate such as "
-                    "\\ud83d), which is not text; remove it, or write the whole character",
+                    "{name} line {line}: {column} contains half a character (a lone surrogate such as \\ud83d), "
+                    "which is not text; remove it, or write the whole character",
                     name=name,
                     line=line,
                     column=repr(column),

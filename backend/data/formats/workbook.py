@@ -275,7 +275,7 @@ def _shared_text_lengths(packed: zipfile.ZipFile) -> "array[int]":
     """The length of each shared string of an Excel workbook, by index. Raises BadZipFile."""
     parts = [one for one in packed.infolist() if one.filename.replace("\\", "/").lower() == _SHARED_TEXTS]
     if len(parts) > 1:
-        raise zipfile.BadZipFile(message("two parts of shared texts"))
+        raise zipfile.BadZipFile(message("two parts with shared strings"))
     shared = _SharedTexts()
     for one in parts:
         with packed.open(one) as content:
@@ -308,7 +308,7 @@ class _SharedTexts:
     def _start(self, name: str, _: dict[str, str]) -> None:
         if name.rpartition(":")[2] == "si":
             if self._inside:  # the library would count these texts in another way
-                raise expat.ExpatError(message("a text within a text"))
+                raise expat.ExpatError(message("a text element is nested in another"))
             self._inside = True
             self.lengths.append(0)
 

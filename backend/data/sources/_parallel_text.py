@@ -53,7 +53,7 @@ class Direction(Section):
     prefix_forward: Annotated[
         str, Field(title="Forward prefix", json_schema_extra={"examples": ["translate english to sinhala"]})
     ] = ""
-    """The `prefix` column of rows from source to target. Without any prefix there is no such column."""
+    """The `prefix` column of rows from source to target. If no prefix is set, the column is omitted."""
     prefix_backward: Annotated[
         str, Field(title="Backward prefix", json_schema_extra={"examples": ["translate sinhala to english"]})
     ] = ""

@@ -82,7 +82,7 @@ class Settings(Section):
     @classmethod
     def _name_the_words(cls, names: list[str] | None) -> list[str] | None:
         if names is not None and (TOKENS not in names or len(set(names)) < len(names)):
-            raise ValueError(message("name every column once, and use the name tokens for the column with the words"))
+            raise ValueError(message("list every column once, and name the column with the words `tokens`"))
         return names
 
 
@@ -90,9 +90,7 @@ class Sentences:
     """Rows are sentences: `tokens`, `tags` and the columns between as lists; -DOCSTART- and comments are not words."""
 
     title: ClassVar[str] = "CoNLL columns"
-    description: ClassVar[str] = (
-        "Sentences with one word per line: word first, tag last, and a blank line between sentences"
-    )
+    description: ClassVar[str] = "One word per line: the word first, its tag last, and a blank line between sentences"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
 
@@ -244,7 +242,7 @@ class Conll:
         if column_names:
             if len(column_names) != width:
                 raise InputError(
-                    "data.column_names: it lists {column_names} columns, but {name} has {width}; list every column",
+                    "data.column_names: {column_names} columns are listed, but {name} has {width}; list every column",
                     "data.column_names",
                     column_names=len(column_names),
                     name=self._text.name,

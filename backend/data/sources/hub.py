@@ -53,7 +53,7 @@ class Settings(Section):
     @classmethod
     def _is_no_address(cls, name: str) -> str:
         if "://" in name:
-            raise ValueError(message("enter the dataset's name without an address, for example stanfordnlp/imdb"))
+            raise ValueError(message("enter the dataset's name, not a URL, for example stanfordnlp/imdb"))
         return name
 
 
@@ -145,7 +145,7 @@ class Hub:
         tables = stream.with_format("arrow").take(max_rows).iter(batch_size=PIECE_ROWS)
         first = next(tables, None)
         if first is None:
-            raise InputError("the split {split} has no rows; choose another one", split=repr(split))
+            raise InputError("the split {split} has no rows; choose another split", split=repr(split))
         return stream.features.arrow_schema if stream.features else first.schema, chain([first], tables)
 
 

@@ -131,12 +131,12 @@ def _not_met(here: Position, error: Exception) -> RunFailed:
         if here.is_first
         else message("the first host at {coordinator}", coordinator=here.coordinator)
     )
-    why = next(iter(str(error).splitlines()), "") or message("JAX gave no reason")
+    why = next(iter(str(error).splitlines()), "") or message("no reason given by JAX")
     return RunFailed(
         "{who} could not be reached: {error}",
         "hosts_not_met",
         hint=message(
-            "Start the same command on all {count} hosts, each with its own {number}, or raise hardware.host_timeout.",
+            "Run the same command on all {count} hosts, each with its own {number}, or raise hardware.host_timeout.",
             count=here.count,
             number=NUMBER,
         ),

@@ -56,8 +56,8 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
     """Raises InputError if layers should be divided and the family has no rules for it."""
     if tensor_parallel > 1 and not rules:
         raise InputError(
-            "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use "
-            "1, and set hardware.parallelism to fsdp to save memory",
+            "hardware.tensor_parallel: the JAX engine cannot shard the layers of {model_type}; use 1, and set "
+            "hardware.parallelism to fsdp to save memory",
             "hardware.tensor_parallel",
             model_type=model_type,
         )

@@ -13,9 +13,9 @@ from backend.helper.query import Arguments, Query, ReportProgress, require_list
 
 TITLES = {
     "features": ("Tokenised features", message("Recreated by the next run that needs them.")),
-    "lengths": ("Measured lengths", message("Measured again when you look at them.")),
+    "lengths": ("Measured lengths", message("Measured again when you view them.")),
     "report": ("Data reports", message("Recreated when needed.")),
-    "tables": ("Rows read from data", message("Read again from your files; rows from the Hub are downloaded again.")),
+    "tables": ("Cached rows", message("Read again from your files; rows from the Hub are downloaded again.")),
     "pages": ("Opened predictions", message("Read again from the run's folder when you open them.")),
     "weights": ("Converted weights", message("Converted again, with your approval.")),
     "jax": ("Compiled programs", message("Recompiled when needed, which can take JAX several minutes.")),

@@ -135,7 +135,7 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
-        raise InputError("the query is not valid: {error}", error=error) from None
+        raise InputError("invalid query: {error}", error=error) from None
 
 
 def open_tokenizer(arguments: Arguments) -> Any:

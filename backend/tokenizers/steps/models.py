@@ -13,8 +13,7 @@ from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
 from backend.tokenizers.vocabulary.pieces import Vocabulary, merge_pieces
 
 UNSURE = message(
-    "It is not possible to say how these pieces were chosen: the model samples at random, or "
-    "several splits are equally good."
+    "Burnish can't tell how these pieces were chosen: the model samples at random, or several splits are equally good."
 )
 
 

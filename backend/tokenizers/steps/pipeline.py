@@ -310,7 +310,7 @@ _SENTENCES = {
     "BPE": message("Starts from single characters and repeatedly merges the pair that comes first in its list."),
     "WordPiece": message("Repeatedly takes the longest matching piece of the vocabulary, from left to right."),
     "Unigram": message(
-        "Of all ways to split a word, chooses the one whose pieces have the highest product of probabilities."
+        "Of all ways to split a word, chooses the most probable one (the highest product of its pieces' probabilities)."
     ),
     "WordLevel": message("Looks up each word as a whole."),
     "TemplateProcessing": message("Adds special tokens around the text, and type IDs."),

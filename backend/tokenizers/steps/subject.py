@@ -18,7 +18,7 @@ CUT_OTHERWISE = message(
     "before and after it."
 )
 NOT_TOLD_APART = message(
-    "The chat template makes it impossible to tell the messages apart: these are the steps for the whole chat."
+    "The chat template doesn't show where each message starts and ends, so these are the steps for the whole chat."
 )
 
 

@@ -74,8 +74,8 @@ def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
     """The origin of a Unigram piece, the `rank`th most likely of all."""
     return PieceOrigin(
         sentence=message(
-            "Log-probability {score:.4f}: number {rank:,} of {scored:,}, starting with the most "
-            "likely. A text is split so that the sum over its pieces is as large as possible.",
+            "Log-probability {score:.4f}, rank {rank:,} of {scored:,}. A text is split so that the sum over its "
+            "pieces is as large as possible.",
             score=score,
             rank=rank,
             scored=scored,
@@ -91,7 +91,7 @@ def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
         )
     return PieceOrigin(
         sentence=message(
-            "This row of the model's embedding is unused: no piece has its ID. Added tokens use such rows first."
+            "This row of the embedding matrix is unused: no piece has its ID. Added tokens use such rows first."
         )
     )
 

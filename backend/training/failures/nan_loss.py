@@ -73,7 +73,7 @@ def _never_a_number(problem: str, context: FailureContext) -> Failure:
                 parent=unsound.file.parent,
             ),
         )
-    problem = message("{problem}, although no weights had been updated before", problem=problem)
+    problem = message("{problem}, before any weights were updated", problem=problem)
     if _is_half(context):
         return Failure(
             problem, message("Compute in float32 (hardware.precision)."), RunFix({"hardware.precision": "float32"})

@@ -117,5 +117,5 @@ def test_the_cost_is_compared_with_a_limit():
 def test_the_first_difference_of_a_round_trip_is_shown_with_what_cannot_be_seen():
     back = RoundTrip(same=False, place=5, text_part="a\u00a0b", decoded_part="a b")
     words, role = token_facts.round_trip(Tokens(round_trip=back))
-    assert words == "Decodes differently from character 5: “a⟨NBSP⟩b” becomes “a·b”"
+    assert words == "Decodes differently starting at character 5: “a⟨NBSP⟩b” becomes “a·b”"
     assert role == "warning"

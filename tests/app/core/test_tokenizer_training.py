@@ -95,7 +95,7 @@ def test_counts_stand_beside_what_can_be_added():
 
 @pytest.mark.parametrize(
     ("token", "note"),
-    [(NEW, ""), (OLD, "Already a token: ID 1996"), (UNUSED, "Exists (ID 6); becomes special"),
+    [(NEW, ""), (OLD, "Already a token: ID 1996"), (UNUSED, "Already exists (ID 6); will become special"),
      (ProposedToken("🙂", False, [], []), "Currently unknown"), (ProposedToken(" ", False, [], [], None, "a token must have"), "A token must have")],
 )  # fmt: skip
 def test_notes_say_what_becomes_of_a_token(token, note):

@@ -226,7 +226,7 @@ ON_HUB = [
     ),
     models.ModelChoice(
         name="team/gated", group="hub", model_type="llama", downloads=1000, is_here=False,
-        problem='it is only available to people who have accepted its terms',
+        problem='it is gated',
     ),
     models.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
 ]  # fmt: skip

@@ -119,7 +119,7 @@ STORAGE = StorageUse(
     free=50_000_000_000,
     parts=[
         StorageItem(name="features", title="Tokenised features", size=410_000_000),
-        StorageItem(name="tables", title="Rows read from data", size=300_000_000),
+        StorageItem(name="tables", title="Cached rows", size=300_000_000),
     ],
 )
 

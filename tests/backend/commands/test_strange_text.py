@@ -155,7 +155,7 @@ def test_full_disk_is_one_sentence():
 
 def test_halves_of_a_character_become_one():
     assert join_surrogates("\ud83d\ude00") == "😀"
-    with pytest.raises(ValueError, match="half of a character"):
+    with pytest.raises(ValueError, match="half a character"):
         join_surrogates("\ude00\ud83d")
 
 

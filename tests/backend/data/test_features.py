@@ -85,7 +85,7 @@ def test_progress_counts_rows(tmp_path):
 
 
 def test_data_without_any_token_is_refused(tmp_path):
-    with pytest.raises(InputError, match="finds no text in the data"):
+    with pytest.raises(InputError, match="the data contains no text"):
         features(Encoder(0), {}, tmp_path, quiet, 0)
 
 

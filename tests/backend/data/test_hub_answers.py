@@ -172,7 +172,7 @@ def test_small_file_that_is_not_what_was_promised_is_thrown_away(name: str, kind
     link.symlink_to(blob)
     check_content(tmp_path / "snapshot", ["*.json"])
     blob.write_bytes(b"[]")
-    with pytest.raises(InputError, match="not match what the Hub announced"):
+    with pytest.raises(InputError, match="not match the size or checksum on the Hub"):
         check_content(tmp_path / "snapshot", ["*.json"])
     assert not blob.exists()
     assert not link.is_symlink()

@@ -83,7 +83,7 @@ def test_a_run_goes_on_to_the_bit_with_other_devices(tmp_path: Path):
     [
         (4, {"tensor_parallel": 3}, "llama", "4 devices cannot be divided into groups of 3; use one of 1, 2, 4"),
         (1, TENSOR, "llama", "1 device cannot be divided into groups of 2; use one of 1"),
-        (2, TENSOR, "bert", "divide the layers of bert; use 1, and set hardware.parallelism to fsdp"),
+        (2, TENSOR, "bert", "shard the layers of bert; use 1, and set hardware.parallelism to fsdp"),
     ],
 )
 def test_groups_that_cannot_be_made_are_refused(count: int, settings: dict[str, Any], model_type: str, words: str):

@@ -100,7 +100,7 @@ def test_one_host_goes_on_where_two_have_stopped(tmp_path: Path):
     ("said", "why"),
     [
         ("DEADLINE_EXCEEDED: Barrier timed out.\nTimed out task names: 1", "DEADLINE_EXCEEDED: Barrier timed out."),
-        ("", "JAX gave no reason"),
+        ("", "no reason given by JAX"),
     ],
 )
 def test_a_host_that_does_not_come_is_a_sentence(
@@ -117,7 +117,7 @@ def test_a_host_that_does_not_come_is_a_sentence(
         cluster.join(Position(number, 2, "10.0.0.1:8476", 7))
     assert (failed.value.code, str(failed.value)) == ("hosts_not_met", f"{who} could not be reached: {why}")
     assert failed.value.hint == (
-        "Start the same command on all 2 hosts, each with its own BURNISH_HOST, or raise hardware.host_timeout."
+        "Run the same command on all 2 hosts, each with its own BURNISH_HOST, or raise hardware.host_timeout."
     )
     assert waited == [14]
 

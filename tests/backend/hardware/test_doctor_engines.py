@@ -42,8 +42,8 @@ def test_what_jax_sees_is_listed_as_jaxs():
         one.text
         for one in visible_devices(JAX, DeviceList([*chips, Device("cpu", 0, "Processor", 8000, 4000, ["float32"])]))
     ]
-    assert said[1] == "JAX sees tpu 1: TPU v4, 31.0 GB free, float32, bfloat16"
-    assert said[2].startswith("JAX sees cpu 0: Processor")
+    assert said[1] == "JAX detected tpu 1: TPU v4, 31.0 GB free, float32, bfloat16"
+    assert said[2].startswith("JAX detected cpu 0: Processor")
 
 
 @pytest.mark.parametrize(("kind", "build"), [("tpu", "jax[tpu]==0.10.2"), ("cuda", "jax[cuda13]==0.10.2")])
@@ -71,8 +71,8 @@ def test_chips_are_told_from_network_cards(tmp_path: Path):
         ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs", "jax[cuda13]==0.10.2"),
         ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "conflict", "uninstall jax-cuda12-plugin"),
         ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for both GPUs and TPUs", "uninstall libtpu"),
-        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "in its own"),
-        ({}, {"JAX_PLATFORMS": "cpu"}, "JAX does not look for anything else", "unset JAX_PLATFORMS"),
+        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "in a separate environment"),
+        ({}, {"JAX_PLATFORMS": "cpu"}, "JAX ignores all other devices", "unset JAX_PLATFORMS"),
     ],
 )  # fmt: skip
 def test_a_clash_is_named_with_what_mends_it(versions: dict, environment: dict, words: str, mend: str):

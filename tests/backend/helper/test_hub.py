@@ -128,7 +128,7 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     assert "only available as GGUF files" in models["bloke/model-GGUF"]["problem"]
     assert "own code cannot continue text" in models["shy/own-code"]["problem"]
     assert "Python code after you review" in models["shy/own-code"]["notes"][0]
-    assert "accept them on its page, then sign in" in models["meta/gated"]["problem"]
+    assert "accept its terms on its page, then sign in" in models["meta/gated"]["problem"]
     assert models["old/pickled"]["problem"] == ""
     assert "converted once, with your approval." in models["old/pickled"]["notes"][0]
     assert "it has no weights" in models["bare/nothing"]["problem"]
@@ -152,10 +152,10 @@ def test_words_limit_the_search_and_more_is_said(hub: FakeHub, online: InProcess
     ("status", "headers", "said"),
     [
         (401, {}, "no longer accepts your login"),
-        (403, {}, "does not give you access to this (403)"),
+        (403, {}, "you don't have access to this on the Hub (403)"),
         (404, {}, "there is no model hub at"),
         (429, {"Retry-After": "17"}, "wait 17 seconds"),
-        (503, {}, "has a problem (503)"),
+        (503, {}, "returned an error (503)"),
     ],
 )
 def test_a_hub_that_refuses_is_said_at_once(
@@ -257,7 +257,7 @@ def test_a_damaged_beginning_is_found_and_thrown_away(
 ) -> None:
     part = stop_midway(hub, online_process, remote, home, until)
     part.write_bytes(b"x" * part.stat().st_size)
-    assert "does not match what the Hub announced" in online_process.mistake("download_model", name=remote)
+    assert "does not match the size or checksum on the Hub" in online_process.mistake("download_model", name=remote)
     assert parts(home, remote) == []
     assert online_process.answer("download_model", name=remote)["fetched_mb"] > 8
 

@@ -229,7 +229,7 @@ def test_texts_with_commas_under_one_name_are_one_column(tmp_path: Path, rows: s
     found = found_in(path)
     assert found.data["delimiter"] == "\t"
     assert found.warnings[0].startswith(
-        "a.csv names one column, but its rows contain commas, so every line is read as one text"
+        "a.csv has one column in its header, but its rows contain commas, so every line is read as one text"
     )
     report = data_report(request_of_data(found.data, {}, None, tmp_path / "cache"))
     assert report.splits["train"].rows == 2

@@ -215,7 +215,7 @@ def test_stubborn_tree_is_killed_after_patience(folder: RunFolder, supervise, un
     assert not any(alive(pid) for pid in pids)
     record = folder.exit_record()
     assert record
-    assert "told to stop" in record.message
+    assert "did not stop in time, so it was killed" in record.message
 
 
 def test_old_requests_do_not_reach_a_new_attempt(folder: RunFolder, supervise) -> None:

@@ -92,7 +92,7 @@ def test_no_name_of_a_hub_leads_out_of_the_cache(hub: FakeHub, folder: Path, tmp
     assert all(sentence.count("\n") == 0 for _, sentence in said)
     assert not list(tmp_path.rglob("*escaped*"))
     assert any(
-        "model.safetensors does not match what the Hub announced, so it was discarded" in sentence
+        "model.safetensors does not match the size or checksum on the Hub, so it was discarded" in sentence
         for _, sentence in said
     )
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
@@ -112,7 +112,7 @@ def test_file_that_another_host_does_not_have_is_not_a_missing_hub(hub: FakeHub,
         hub.spoil = away
         sentences = [sentence for _, sentence in _ask(hub, tmp_path, "team/bert") if sentence != "taken"]
     assert len(sentences) == 1
-    assert f"the Hub redirects to {host} for a file, but the file is not there (404)" in sentences[0]
+    assert f"the Hub redirected a download to {host}, but the file is not there (404)" in sentences[0]
 
 
 def test_file_that_the_hub_only_names_is_not_a_missing_hub(hub: FakeHub, folder: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_file_that_the_hub_only_names_is_not_a_missing_hub(hub: FakeHub, folder:
     hub.spoil = lambda path, answer: (404, {}, b"{}") if path.endswith(".safetensors") else answer
     sentences = [sentence for _, sentence in _ask(hub, tmp_path, "team/bert") if sentence != "taken"]
     assert len(sentences) == 1
-    assert "the Hub lists the file model.safetensors but does not have it (404)" in sentences[0]
+    assert "the Hub lists the file model.safetensors, but it could not be found (404)" in sentences[0]
 
 
 def test_redirect_to_another_host_gets_no_token(hub: FakeHub, folder: Path, tmp_path: Path) -> None:

@@ -159,7 +159,8 @@ def test_a_metric_that_is_not_chosen_decides_nothing():
 def test_an_undeclared_metric_of_a_task_is_refused_as_the_best(tmp_path: Path, task: str, evaluation: dict[str, Any]):
     spec = scored(tmp_path, task={"type": task, "max_length": 16}, evaluation={"every": 1, **evaluation})
     with pytest.raises(
-        InputError, match=r"evaluation.best_metric: it is not known whether .* choose another .*mean_absolute_error"
+        InputError,
+        match=r"evaluation.best_metric: Burnish does not know whether .* choose another .*mean_absolute_error",
     ) as told:
         resolve(spec, tmp_path)
     assert told.value.field == "evaluation.best_metric"
@@ -167,7 +168,7 @@ def test_an_undeclared_metric_of_a_task_is_refused_as_the_best(tmp_path: Path, t
 
 def test_an_undeclared_metric_of_a_package_is_refused_for_early_stopping_and_may_be_measured(tmp_path: Path):
     resolve(values(evaluation={"metrics": ["vague"]}), tmp_path)
-    with pytest.raises(InputError, match="it is not known whether a higher 'vague' is better"):
+    with pytest.raises(InputError, match="Burnish does not know whether higher 'vague' is better"):
         resolve(
             values(evaluation={"metrics": ["vague"], "best_metric": "vague"}, training={"early_stopping": 2}), tmp_path
         )

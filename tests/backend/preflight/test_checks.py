@@ -187,7 +187,7 @@ def test_text_that_no_file_can_hold_is_refused_in_values_too(section: str, setti
 
     given = values()
     given[section] = given[section] | filled(setting)
-    with pytest.raises(InputError, match=r"NUL|half of a character") as refused:
+    with pytest.raises(InputError, match=r"NUL|half a character") as refused:
         resolve(given, tmp_path)
     assert str(refused.value).isascii()
 

@@ -189,7 +189,7 @@ def test_unusable_chats_say_why():
     assert task.unusable(rows_of({"messages": cells}), {"messages": "messages"}, "training") == [
         (0, "messages that are not a JSON list"),
         (1, "no messages"),
-        (2, "a message without role and content"),
+        (2, "a message without a role or content"),
         (3, "no assistant message"),
     ]
 
@@ -207,7 +207,9 @@ def test_each_kind_of_row_has_its_own_columns():
     asked: Any = CausalLm(Settings(rows="instructions"))
     with pytest.raises(InputError, match=r"data\.columns\.messages: specify which column contains the messages"):
         choose_columns(chat, {}, rows_of({"text": ["a"]}))
-    with pytest.raises(InputError, match=r"data\.columns\.text: this task has no such column; it has prompt, input"):
+    with pytest.raises(
+        InputError, match=r"data\.columns\.text: this task has no such column; its columns are prompt, input"
+    ):
         choose_columns(asked, {"text": "text"}, rows_of({"text": ["a"]}))
 
 

@@ -123,7 +123,9 @@ def test_a_person_says_where_numbers_begin(tokenizer, first, numbers):
 
 def test_how_labels_were_read_is_told():
     _, _, _, facts = prepared({**LIST, "label": ["1", "2"]})
-    assert facts["notes"] == ["The labels number the first choice 1; probability_0 still belongs to the first choice."]
+    assert facts["notes"] == [
+        "The labels are numbers; the first choice is 1. probability_0 still belongs to the first choice."
+    ]
 
 
 def test_a_row_with_another_number_of_choices_is_named():

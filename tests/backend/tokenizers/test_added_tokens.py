@@ -43,7 +43,7 @@ def test_each_proposed_token_shows_its_pieces():
         (["the"], "a token (ID 1996)"),
         (["zyzzyva", "zyzzyva"], "occurs twice"),
         ([" "], "at least one character"),
-        (["\ud83d"], "half of a character"),
+        (["\ud83d"], "half a character"),
     ],
 )
 def test_what_cannot_be_added_is_said(add, problem):

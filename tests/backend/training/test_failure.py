@@ -224,7 +224,7 @@ def test_a_loss_that_never_was_a_number_names_the_tensor_that_holds_none(context
 def test_a_loss_that_never_was_a_number_of_sound_weights_sends_to_the_data(context):
     here = computing_in(context(), "float32")
     event = ended(lambda: loss_without_value(here.folder, step=1), here)
-    assert event.message == "the loss at step 1 is not a number, although no weights had been updated before"
+    assert event.message == "the loss at step 1 is not a number, before any weights were updated"
     assert event.hint.startswith("Check the rows")
     assert event.mend is None
 

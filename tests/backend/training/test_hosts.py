@@ -124,7 +124,7 @@ def test_hosts_with_other_rows_are_told_apart(pair: Pair):
         pair.first.same({"train": "abc"}, "reads different rows")
     pair.other.same({"train": "abc"}, "reads different rows")
     with pytest.raises(
-        RunFailed, match="this host reads different rows, unlike the first; make them the same on all"
+        RunFailed, match="this host reads different rows, unlike the first host; make them the same on all"
     ) as refusal:
         pair.other.same({"train": "xyz"}, "reads different rows")
     assert refusal.value.code == "hosts_differ"

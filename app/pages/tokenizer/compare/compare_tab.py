@@ -67,7 +67,7 @@ class CompareTab(TokenizerTab):
         self.others = ComparedTokenizers(context)
         self.others.changed.connect(self._on_changed)
         self.mode, modes = chips(MODES, self.show_mode)
-        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Color differences only"))
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Highlight differences only"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())
@@ -122,8 +122,8 @@ class CompareTab(TokenizerTab):
             "chart",
             tr("Compare on your data"),
             tr(
-                "Choose a data file and the column with the texts to see tokens per word, character and "
-                "row for each tokenizer, by language if a column specifies it."
+                "Choose a data file and its text column to see tokens per word, character and row for each "
+                "tokenizer, by language if there is a language column."
             ),
             tr("Use the demo data"),
         )

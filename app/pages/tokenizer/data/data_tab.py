@@ -129,9 +129,9 @@ class SubjectBar(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.draft = TrainingSubject(lacks=tr("Choose data and a model under New run first."))
+        self.draft = TrainingSubject(lacks=tr("Choose data and a model on the New run page first."))
         hint = tr("The run you are setting up, or one that has been started")
-        self.box = QuietComboBox(name=tr("Run that the data is from"), hint=hint, activated=self._on_chosen)
+        self.box = QuietComboBox(name=tr("Run that provides the data"), hint=hint, activated=self._on_chosen)
         self.split_box = QuietComboBox(name=tr("Split"), activated=self.changed.emit)
         self.split_box.setMinimumContentsLength(14)
         self.pages, chosen_page = chips(PAGES)

@@ -61,11 +61,11 @@ class OptionsCard(Card):
         self.padding = _choice(FILLS, tr("The length that texts are padded to"))
         self.padding_side = _choice(SIDES, tr("Which side is padded"))
         self.multiple = _number("any", tr("The padded length is a multiple of this number"))
-        self.cost_limit = _number(tr("the model's"), tr("Number of tokens that the cost is compared with"))
+        self.cost_limit = _number(tr("the model's"), tr("Number of tokens to compare the token count with"))
         self.template = TemplateField()
         self.stored_note = label("", "faint", wrap=True)
         self.stored_button = IconButton(tr("Use them"), "check", "quiet", clicked=self.use_stored)
-        hint = tr("Copy the options that a run supports to New run, and list the ones that the run decides itself")
+        hint = tr("Copy the options that runs support to New run, and list those that a run sets itself")
         self.use_button = IconButton(tr("Use in my run"), "bolt", hint=hint, clicked=self.run_asked)
         self._place()
         self._connect()
@@ -83,7 +83,7 @@ class OptionsCard(Card):
         for words, widget in (
             (tr("Limit"), self.max_length), (tr("Beyond the limit"), self.beyond), (tr("Overlap"), self.stride),
             (tr("Truncate on"), self.cut_side), (tr("In a pair"), self.pair_cut), (tr("Padding"), self.padding),
-            (tr("Pad on"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
+            (tr("Pad on"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Token limit"), self.cost_limit),
         ):  # fmt: skip
             title = QLabel(words)
             title.setBuddy(widget)

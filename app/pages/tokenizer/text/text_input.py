@@ -21,7 +21,7 @@ from app.widgets.text.text_editor import Places, TextEditor, fits, text_of
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (
     (tr("Text"), tr("One text, as written")),
-    (tr("Pair"), tr("Two texts that the model sees as one, for example a question and its context")),
+    (tr("Pair"), tr("Two texts that the model sees as one input, for example a question and its context")),
     (tr("Words"), tr("Words separated by whitespace, as for tagging (is_split_into_words)")),
     (tr("Chat"), tr("A conversation, written out by the chat template")),
     (tr("Batch"), tr("Several texts, one per line, as the padded batch that the model sees")),
@@ -31,7 +31,7 @@ EXAMPLE = tr(
     "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
 )
 SECOND = tr("The second text of a pair.")
-SEVERAL = tr("A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!")
+SEVERAL = tr("A short text.\nA longer text, which determines the width of the batch.\nUnbelievable!")
 MAX_PASTED = 10_000_000
 SOME_IDS = "101, 7592, 2088, 102"
 

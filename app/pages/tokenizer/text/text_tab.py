@@ -150,7 +150,7 @@ class TextTab(TokenizerTab):
         found = run_handover.handover(self.options.options(), run_handover.chosen_task(self._tasks, self._draft))
         rest = " ".join(found.left)
         if not found.settings:
-            self.message.emit("info", tr("None of these are settings of your run. {rest}", rest=rest))
+            self.message.emit("info", tr("Your run has none of these settings. {rest}", rest=rest))
             return
         self.settings_chosen.emit(found.settings)
         taken_over = run_handover.taken_over(found.settings)

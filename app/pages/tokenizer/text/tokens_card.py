@@ -85,7 +85,7 @@ class TokensCard(Card):
         self.counts = label("", "muted", wrap=True)
         self.back, self.limit = ElidedLabel("", "faint"), Pill()
         self.limit.setToolTip(
-            tr("Tokens (in the longest window) compared with the model's limit, or with the one under “Cost limit”")
+            tr("Tokens (in the longest window) compared with the model's limit, or with the one under “Token limit”")
         )
         self.limit.hide()
         return vbox(self.counts, hbox((self.back, 1), self.limit, spacing=12), spacing=4)

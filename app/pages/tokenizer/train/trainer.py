@@ -132,7 +132,7 @@ class TrainResultCard(Card):
             "Choose texts and settings and press Train. The compression is compared with that of the "
             "tokenizer chosen above."
         )
-        self.pages = stack(EmptyState("text", tr("Nothing trained yet"), hint), self._result())
+        self.pages = stack(EmptyState("text", tr("No runs yet"), hint), self._result())
         self.add(self.pages, 1)
 
     def _result(self) -> QWidget:

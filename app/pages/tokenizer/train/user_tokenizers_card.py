@@ -41,7 +41,7 @@ class UserTokenizersCard(Card):
         self.where = ElidedLabel("", "muted")
         hint = tr("Tokenizers you train or extend here are listed with their folders.")
         self.pages = stack(EmptyState("text", tr("No tokenizers yet"), hint), self.table)
-        self.open = IconButton(tr("Open"), "search", "primary", hint=tr("Show it on this page"), clicked=self._open)
+        self.open = IconButton(tr("Open"), "search", "primary", hint=tr("Open on this page"), clicked=self._open)
         self.use = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._emit(self.use_asked))
         self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._copy)
         hint = tr("Remove it from this list; its folder is kept")

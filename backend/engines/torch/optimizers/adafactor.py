@@ -22,7 +22,7 @@ class Settings(Section):
     clip_threshold: Annotated[float, Field(title="Clip threshold", gt=0)] = 1.0
     """Updates with a larger root mean square are scaled down to it."""
     decay_rate: Annotated[float, Field(title="Decay rate", lt=0, ge=-1)] = -0.8
-    """How fast the decay of the second moment approaches 1: 1 - step ** decay_rate."""
+    """Exponent of the second-moment decay, which approaches 1: 1 - step ** decay_rate."""
     beta1: Annotated[float | None, Field(title="Beta 1", ge=0, lt=1)] = None
     """Decay rate of the first moment. Empty turns it off, which saves memory."""
     epsilon1: Annotated[float, Field(title="Epsilon 1", gt=0)] = 1e-30

@@ -12,7 +12,7 @@ class Settings(Section):
     """Lion's own options."""
 
     beta1: Annotated[float, Field(title="Beta 1", ge=0, lt=1)] = 0.9
-    """Weight of the momentum in the direction of a step."""
+    """Weight of the momentum in each update."""
     beta2: Annotated[float, Field(title="Beta 2", ge=0, lt=1)] = 0.99
     """Decay rate of the momentum."""
 

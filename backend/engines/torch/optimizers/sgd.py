@@ -13,7 +13,7 @@ class Settings(Section):
     """SGD's own options."""
 
     momentum: Annotated[float, Field(title="Momentum", ge=0, lt=1)] = 0.0
-    """Fraction of the previous step's direction that is kept."""
+    """Momentum: the fraction of the previous update that carries over to the next one."""
     nesterov: Annotated[bool, Field(title="Nesterov")] = False
     """Use Nesterov momentum (Sutskever et al. 2013)."""
 

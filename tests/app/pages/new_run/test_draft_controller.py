@@ -31,12 +31,12 @@ def test_undo_takes_back_first_what_was_typed_wrong_and_then_the_step_before(qtb
 
 def test_another_spec_a_preset_and_a_task_are_one_step_each(qtbot, demo):
     before = demo.draft.values()
-    demo.controller.apply_preset(next(one for one in demo.catalog.presets if one.title == "Careful classifier"))
-    assert demo.cards.task.presets.currentText() == "Careful classifier"
+    demo.controller.apply_preset(next(one for one in demo.catalog.presets if one.title == "Standard classifier"))
+    assert demo.cards.task.presets.currentText() == "Standard classifier"
     demo.controller.choose_task("causal_lm")
     assert demo.header.undo.toolTip().startswith("Undo Task: ")
     demo.header.undo.click()
-    assert demo.cards.task.presets.currentText() == "Careful classifier"
+    assert demo.cards.task.presets.currentText() == "Standard classifier"
     assert demo.cards.task.tasks.currentData() == "text_classification"
     demo.header.undo.click()
     assert demo.draft.values() == before

@@ -241,7 +241,7 @@ def test_a_preset_of_another_task_leaves_nothing_behind(demo):
 
 def test_without_a_preset_the_draft_is_as_before(demo):
     before = demo.draft.values()
-    choose_preset(demo, "Careful classifier")
+    choose_preset(demo, "Standard classifier")
     assert demo.draft.get("training.epochs") == 10
     choose_preset(demo, "None")
     assert demo.draft.values() == before

@@ -26,7 +26,7 @@ DESCRIPTION = TokenizerDescription(
     model="WordPiece",
     vocabulary=30522,
     limit=512,
-    stored_truncation="The tokenizer's file specifies truncation to 128 tokens; this is turned off here.",
+    stored_truncation="The tokenizer's file specifies truncation to 128 tokens, which is turned off here.",
     stored=TokenOptions(max_length=128, truncation_side="left", padding="max_length", padding_side="right"),
     options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
 )

@@ -64,7 +64,7 @@ def test_every_learnt_piece_is_reached_as_the_tokenizer_reaches_it(byte_level: P
 
 
 def test_a_score_is_told_with_its_place_among_all():
-    assert "number 3 of 120" in origin_by_score(-2.5, 3, 120).sentence
+    assert "rank 3 of 120" in origin_by_score(-2.5, 3, 120).sentence
 
 
 @pytest.mark.parametrize("piece", ["", "a" * 300])
