@@ -30,8 +30,7 @@ def window(qtbot, styled, tmp_path: Path, monkeypatch):
         made.show()
     made.show_page("runs")
     made.open_services()
-    with qtbot.waitActive(made):
-        made.activateWindow()
+    qtbot.waitUntil(lambda: made.activateWindow() or made.isActiveWindow())
     yield made
     gone(made)
 

@@ -106,8 +106,7 @@ def test_every_page_fits_the_smallest_window(qtbot, window: MainWindow, name: st
 
 def test_a_shortcut_shows_a_page(qtbot, window: MainWindow):
     opened(window, "settings")
-    with qtbot.waitActive(window):
-        window.activateWindow()
+    qtbot.waitUntil(lambda: window.activateWindow() or window.isActiveWindow())
     qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
     assert window.pages.currentWidget() is window.panel("tokenizer")
     assert window.sidebar.buttons()[4].isChecked()

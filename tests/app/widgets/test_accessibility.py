@@ -60,8 +60,7 @@ def walked(qtbot, holder: QWidget, first: QWidget) -> str:
     """The names of what Tab comes to, once around."""
     with qtbot.waitExposed(holder):
         holder.show()
-    holder.activateWindow()
-    assert QTest.qWaitForWindowActive(holder)
+    qtbot.waitUntil(lambda: holder.activateWindow() or holder.isActiveWindow())
     first.setFocus()
     names = ""
     while not names.startswith(QApplication.focusWidget().text()):
