@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from backend import process_tree
 from backend.contract.errors import NO_ROOM, InputError
@@ -124,7 +125,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     request = _wait_its_turn(folder, stopping)
     if request or not folder.exists():
         return _leave_queue(folder, record, request)
-    began = time.time()
+    began, memory_kills = time.time(), _count_memory_kills()
     try:
         engine = _start(folder, command)
     except OSError as error:  # Python itself may be gone by now, if a program was updated while the run waited
@@ -139,10 +140,27 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
         _print_error(message("the engine left {left} processes behind, and they were killed", left=left))
-    ended = ExitRecord(
-        record.attempt, returncode, time.time(), stopping.message(returncode), stopping.state(returncode)
-    )
+    killed_by = _killed_by(returncode, memory_kills)
+    why = stopping.message(returncode, killed_by)
+    ended = ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), killed_by)
     return _record_exit(folder, ended)
+
+
+def _count_memory_kills() -> int | None:
+    """How many processes the kernel has killed for want of memory since it booted; None if it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
+def _killed_by(returncode: int, kills_before: int | None) -> str:
+    """See `ExitRecord.killed_by`."""
+    kills = _count_memory_kills()
+    if returncode != -9 or kills is None or kills_before is None:
+        return ""
+    return "memory" if kills > kills_before else "signal"
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
@@ -206,7 +224,7 @@ class _Shutdown:
         """The engine has ended; stop escalating."""
         self._wake_in(0)
 
-    def message(self, returncode: int) -> str:
+    def message(self, returncode: int, killed_by: str) -> str:
         """One sentence on how the engine ended; empty if it ended well."""
         if returncode == 0:
             return ""
@@ -222,9 +240,7 @@ class _Shutdown:
         if name in INTERRUPTIONS:
             return message("the run received {name} and stopped before it could save anything", name=name)
         if name == "SIGKILL":
-            return message(
-                "the engine process was killed (SIGKILL), which usually means that the system ran out of memory"
-            )
+            return _kill_words(killed_by)
         return message(
             "the engine process was terminated by {name}; see {name_2} for a possible reason",
             name=name,
@@ -272,6 +288,16 @@ class _Shutdown:
     def _wake_in(self, seconds: float) -> None:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _kill_words(killed_by: str) -> str:
+    if killed_by == "memory":
+        return message("the engine process was killed (SIGKILL), because the system ran out of memory")
+    if killed_by == "signal":
+        return message(
+            "the engine process was killed (SIGKILL) by a person or another program; the system had enough memory"
+        )
+    return message("the engine process was killed (SIGKILL), which usually means that the system ran out of memory")
 
 
 def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -196,7 +196,12 @@ def _again(state: RunState) -> str:
 def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
     """A fix for a kill without an event, as when memory runs out. It is unknown if more than smaller batches helps."""
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
-    if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
+    if (
+        record.killed_by == "signal"
+        or plan is None
+        or state.stage != "training"
+        or _signal_name(-record.returncode) != "SIGKILL"
+    ):
         return None
     return halve_batch(plan.micro_batch_size, can_resume=bool(state.checkpoints))
 

@@ -4,6 +4,7 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -14,6 +15,7 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Resume, Series, SeriesCursor, breaks, standing
+from app.widgets.boxes import holder, vbox
 from app.widgets.card import Card
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_axis import X_LABELS
@@ -76,7 +78,7 @@ class RunPlots(RememberedSplitter):
                 SeriesStyle("evaluation", tr("evaluation"), "markers", "plot_2"),
             ],
         )
-        self.metrics = _metrics_plot([])
+        self.metric_plots = [_metrics_plot([])]
         self.others: dict[str, LivePlot] = {}
         """Those that were made; each takes so long that the page would appear late with all of them at once."""
         self._turns = QTimer(self, interval=TURN_MS)
@@ -86,7 +88,7 @@ class RunPlots(RememberedSplitter):
         self.hold((self.loss, self._other_side()), (3, 2), (560, 460))
         self.axis, self.smoothing, self._run_name = "step", SMOOTHING, ""
         self._marks: tuple = ()
-        self._metric_names: list[str] = []
+        self._metric_names: list[list[str]] = []
         self._metric_titles: list[str] = []
         self._feeds: list[CurveFeed] = []
         self._metric_feeds: list[CurveFeed] = []
@@ -110,11 +112,16 @@ class RunPlots(RememberedSplitter):
         side.body.setSpacing(6)
         side.body.addLayout(row)
         side.add(self._pages, 1)
-        for widget in (_frameless(self.metrics), *(QWidget() for _ in OTHERS)):
+        for widget in (_metrics_page(self.metric_plots), *(QWidget() for _ in OTHERS)):
             self._pages.addWidget(widget)
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._on_page_chosen)
         return side
+
+    @property
+    def metrics(self) -> LivePlot:
+        """The plot of the metrics, or of those that are shares if there are others too."""
+        return self.metric_plots[0]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a small window, reduce the chips to leave more room for the loss."""
@@ -220,8 +227,9 @@ class RunPlots(RememberedSplitter):
     def show_state(self, state: RunState) -> bool:
         """Send new points to all plots for a few milliseconds; returns whether there are more."""
         names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
-        if names != self._metric_names or [*map(formatting.metric_title, names)] != self._metric_titles:
-            self._use_metrics(names)
+        groups = _by_scale(names, state)
+        if groups != self._metric_names or [*map(formatting.metric_title, names)] != self._metric_titles:
+            self._use_metrics(groups)
         self._show_marks(state)
         waiting = feed_plots([*self._feeds, *self._metric_feeds], state, self.axis)
         # Whoever had to wait is first the next time.
@@ -258,24 +266,29 @@ class RunPlots(RememberedSplitter):
                 self._other_feeds.append(CurveFeed(plot, key))
 
     def _all(self) -> list[LivePlot]:
-        return [self.loss, self.metrics, *self.others.values()]
+        return [self.loss, *self.metric_plots, *self.others.values()]
 
-    def _use_metrics(self, names: list[str]) -> None:
+    def _use_metrics(self, groups: list[list[str]]) -> None:
         self._metric_feeds = []
         self._marks = ()
-        if not names and not self._metric_names:
+        if not groups and not self._metric_names:
             return
         # A plot's curves are fixed; which metrics there are is known after the first evaluation.
         index = self._pages.currentIndex()
-        old, self.metrics = self.metrics, _metrics_plot(names)
-        self._pages.insertWidget(0, _frameless(self.metrics))
-        self._pages.removeWidget(old)
-        old.deleteLater()
+        old = self._pages.widget(0)
+        self.metric_plots = [_metrics_plot(names) for names in groups or [[]]]
+        self._pages.insertWidget(0, _metrics_page(self.metric_plots))
+        if old is not None:
+            self._pages.removeWidget(old)
+            old.deleteLater()
         self._pages.setCurrentIndex(index)
-        self._join(self.metrics)
-        self._metric_names, self._metric_titles = names, [*map(formatting.metric_title, names)]
-        self._metric_feeds = [CurveFeed(self.metrics, name) for name in names]
-        self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
+        for plot in self.metric_plots:
+            self._join(plot)
+        self._metric_names = groups
+        self._metric_titles = [formatting.metric_title(name) for names in groups for name in names]
+        pairs = zip(self.metric_plots, groups, strict=False)
+        self._metric_feeds = [CurveFeed(plot, name) for plot, names in pairs for name in names]
+        self._other_feeds = []  # those of the old plots are gone; `show_other` begins anew
 
     def _show_marks(self, state: RunState) -> None:
         best = state.best.step if state.best is not None else None
@@ -295,7 +308,7 @@ class RunPlots(RememberedSplitter):
         ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]
         for plot in self._all():
             plot.set_breaks(ends)
-        for plot in (self.loss, self.metrics):
+        for plot in (self.loss, *self.metric_plots):
             plot.set_marks(lines)
             plot.set_ticks(ticks, tr("checkpoint") if ticks and plot is self.loss else "")
 
@@ -366,6 +379,21 @@ def _frameless(plot: LivePlot) -> LivePlot:
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(4)
     return plot
+
+
+def _by_scale(names: Sequence[str], state: RunState) -> list[list[str]]:
+    """The shares, between -1 and 1, apart from the others: an accuracy beside a perplexity would be a line at 0."""
+    groups: dict[bool, list[str]] = {True: [], False: []}
+    for name in names:
+        groups[all(isnan(value) or abs(value) <= 1 for value in state.metric_series[name].ys)].append(name)
+    return [group for group in groups.values() if group]
+
+
+def _metrics_page(plots: Sequence[LivePlot]) -> QWidget:
+    """One plot above the other; a single one as it is."""
+    for plot in plots:
+        _frameless(plot)
+    return plots[0] if len(plots) == 1 else holder(vbox(*((plot, 1) for plot in plots), spacing=6))
 
 
 def _metrics_plot(names: list[str]) -> LivePlot:

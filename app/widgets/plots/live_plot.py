@@ -167,6 +167,7 @@ class LivePlot(Card):
     def set_marks(self, marks: Sequence[Mark]) -> None:
         """Vertical lines as (x, text, colour token), for example the best step."""
         self.marks.set_lines(marks)
+        self._ask()
 
     def set_ticks(self, ticks: Sequence[float], word: str) -> None:
         """Triangles at the bottom, for example for checkpoints."""
@@ -243,7 +244,10 @@ class LivePlot(Card):
         if moved or self._zoomed or self._grid_missing:
             self._draw_grid()
             self._place_ticks()
+            taken = self.marks.taken
             self.marks.show_between(*self._view.viewRange()[0])
+            if self.marks.taken != taken:
+                self._ask()  # the words need more room above the curves, or less
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
             if len(series) or series.changed:
@@ -272,6 +276,7 @@ class LivePlot(Card):
             low, high = self._log_bounds(high)
         if low == high:  # so does one height
             low, high = low - max(abs(low) * 1e-3, 1e-12), high + max(abs(high) * 1e-3, 1e-12)
+        high += (high - low) * self.marks.taken / (1 - self.marks.taken)  # words of marks stand above the curves
         span = QRectF(left, low, max(right - left, 1e-12), max(high - low, 1e-12))
         if self._fits(span):
             return False

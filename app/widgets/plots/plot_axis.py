@@ -114,5 +114,5 @@ def value_words(value: float, label: str, kind: Kind) -> str:
         return formatting.duration(value)
     if kind == "count":
         return f"{formatting.short_count(value)} {label}"
-    is_whole = kind == "whole" or value == round(value) or value >= 1000
+    is_whole = kind == "whole" or round(value, 2).is_integer() or value >= 1000
     return f"{label} {formatting.group_digits(value, 0 if is_whole else 2)}"

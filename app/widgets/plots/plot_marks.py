@@ -11,8 +11,10 @@ from app import theme
 
 Mark = tuple[float, str, str]
 """Where it stands, what it is, and its colour token."""
-LINES = 5
-"""Heights at which the words of marks stand."""
+ROWS = 3
+"""Rows at the top of the view in which the words of marks stand, above the curves."""
+TALLEST_ROW = 0.22
+"""The most of the view's height that a row may take, in a low view."""
 NEAR = 0.008
 """A mark is met by a cross-hair within this share of the range."""
 
@@ -27,6 +29,8 @@ class PlotMarks:
         self.ticks: list[float] = []
         self.tick_word = ""
         self.items: list[pg.InfiniteLine] = []
+        self.taken = 0.0
+        """The share of the view's height at its top that words take."""
         self._triangles = pg.ScatterPlotItem(size=8, symbol="t1", pxMode=True)
         self._triangles.setZValue(5)
         plot.addItem(self._triangles, ignoreBounds=True)
@@ -36,14 +40,13 @@ class PlotMarks:
         self.lines = list(lines)
         for item in self.items:
             self._plot.removeItem(item)
-        self.items = [self._line(place, *mark) for place, mark in enumerate(self.lines)]
+        self.items = [self._line(*mark) for mark in self.lines]
         self.show_between(*self._view)
 
-    def _line(self, place: int, x: float, text: str, token: str) -> pg.InfiniteLine:
+    def _line(self, x: float, text: str, token: str) -> pg.InfiniteLine:
         pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
-        # One below the other: marks may be close together.
-        options = {"position": 0.96 - 0.12 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
-        options["fill"] = theme.color("card")  # words across a curve cannot be read
+        options = {"color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        options["fill"] = theme.color("card")  # words across a curve, as when a person zooms in, cannot be read
         template = text.replace("{", "{{").replace("}", "}}")  # pyqtgraph would put the line's x in braces
         line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=template or None, labelOpts=options)
         self._plot.addItem(line, ignoreBounds=True)
@@ -58,16 +61,33 @@ class PlotMarks:
         self._triangles.setData(np.asarray(self.ticks, np.float64), np.full(len(self.ticks), bottom))
 
     def show_between(self, first: float, last: float) -> None:
-        """Hide lines beyond these x, whose text would reach into the view. Overlapping text is hidden too."""
+        """Hide lines beyond these x, and put the words of the others into rows, the newest first.
+
+        Words that find no room are hidden, and so are equal words that would overlap.
+        """
         self._view = (first, last)
         taken: list[tuple[str, int, float, float]] = []
-        for place, (item, (x, text, _)) in reversed(list(enumerate(zip(self.items, self.lines, strict=True)))):
+        share = self._row_share()
+        for item, (x, text, _) in reversed(list(zip(self.items, self.lines, strict=True))):
             item.setVisible(bool(first <= x <= last))
-            if text and item.isVisible():
-                left, right = self._reach(item, (x - first) / (last - first) if first < last < inf else 0.0)
-                alike = [one for one in taken if one[0] == text or one[1] == place % LINES]
-                item.label.setVisible(all(right <= begin or end <= left for _, _, begin, end in alike))
-                taken += [(text, place % LINES, left, right)] if item.label.isVisible() else []
+            if not text:
+                continue
+            left, right = self._reach(item, (x - first) / (last - first) if first < last < inf else 0.0)
+            beside = [(words, row) for words, row, begin, end in taken if begin < right and left < end]
+            free = next((row for row in range(ROWS) if all(one != row for _, one in beside)), None)
+            is_shown = item.isVisible() and free is not None and all(words != text for words, _ in beside)
+            item.label.setVisible(is_shown)
+            if is_shown and free is not None:
+                item.label.setPosition(1 - free * share)
+                taken.append((text, free, left, right))
+        self.taken = share * max((row + 1 for _, row, _, _ in taken), default=0)
+
+    def _row_share(self) -> float:
+        """The height of a row of words, as a share of the view's."""
+        view = self._plot.vb
+        assert view is not None, "a plot has its view from the start"
+        tallest = max((item.label.boundingRect().height() for item in self.items if item.label), default=0.0)
+        return min(TALLEST_ROW, tallest / max(1.0, view.height()))
 
     def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
         """The pixel range of a line's text, for a line at this share of the width: on the side with more room."""

@@ -60,6 +60,8 @@ class ExitRecord:
     message: str = ""
     state: str = ""
     """A value of ENDS if the attempt ended before there was an engine that could say so by an event."""
+    killed_by: str = ""
+    """Of a process that was killed: `memory` if the kernel did it for want of memory, else `signal`; empty if that is not known."""
 
 
 class RunFolder:

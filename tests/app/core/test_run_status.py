@@ -66,6 +66,8 @@ def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
     )
     state.apply(events.StageStarted(time=3, stage="training"))
     assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).fix == RunFix({"hardware.micro_batch_size": 4})
+    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed", killed_by="memory")).fix is not None
+    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed", killed_by="signal")).fix is None
     assert derive(state, "ended", ExitRecord(1, -15, 2.0)).fix is None
     state.apply(events.StageStarted(time=4, stage="evaluating"))
     assert derive(state, "ended", ExitRecord(1, -9, 5.0, "killed")).fix is None

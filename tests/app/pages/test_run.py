@@ -145,6 +145,20 @@ def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, read):
     assert asked.args == [str(panel.path)]
 
 
+def test_a_perplexity_does_not_share_its_axis_with_an_accuracy(qtbot, shown, runs: Path):
+    folder = RunFolder(runs / "sentiment-finished")
+    for line in (lines := folder.events.read_bytes().splitlines(keepends=True)):
+        if b'"EvaluationFinished"' in line:
+            lines[lines.index(line)] = line.replace(b'"metrics":{', b'"metrics":{"perplexity":21.5,')
+    folder.events.write_bytes(b"".join(lines))
+    plots = shown("sentiment-finished").plots
+    assert [[key for key in plot.series if "/" not in key] for plot in plots.metric_plots][1:] == [["perplexity"]]
+    assert len(plots.metrics.series["accuracy"]) == len(plots.metric_plots[1].series["perplexity"]) == 8
+    plots.show_page("Metrics")
+    qtbot.waitUntil(lambda: plots.metric_plots[1]._view.viewRange()[1][0] > 20)
+    assert plots.metrics._view.viewRange()[1][1] < 2
+
+
 def test_skipped_rows_and_warnings_ask_for_attention(read):
     panel = read("sentiment-finished")
     assert "train.csv:118" in panel.journal.attention.text()

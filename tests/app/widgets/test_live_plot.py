@@ -330,10 +330,17 @@ def test_words_that_would_stand_on_others_like_them_are_left_out(plot: LivePlot)
     assert shown == [(20, "resumed"), (80, "resumed"), (14, "best")]
 
 
-def test_the_words_of_marks_stand_below_each_other(plot: LivePlot):
-    plot.set_marks([(80, "resumed", "muted"), (90, "resumed", "muted"), (100, "best", "success")])
-    heights = [item.label.orthoPos for item in plot.marks.items]
-    assert len(set(heights)) == 3
+def test_the_words_of_marks_stand_below_each_other_and_above_the_curves(plot: LivePlot):
+    plot.append("loss", np.arange(101), np.ones(101) * 2)
+    plot.append("loss", [101, 102], [2.0, 1.0])
+    plot.set_marks([(95, "resumed", "muted"), (100, "best", "success")])
+    for _ in range(3):  # how many rows of words there are is known after the first drawing
+        plot.redraw()
+    (_, _), (low, high) = plot._view.viewRange()
+    heights = [low + item.label.orthoPos * (high - low) for item in plot.marks.items]
+    assert heights[0] < heights[1]
+    height = plot.marks.items[0].label.boundingRect().height() * plot._view.viewPixelSize()[1]
+    assert heights[0] - height > 2.0
 
 
 def test_the_first_curve_lies_above_the_others(qtbot, styled):

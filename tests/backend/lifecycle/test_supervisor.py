@@ -93,8 +93,10 @@ def test_killed_engine_leaves_its_signal(folder: RunFolder, supervise, until) ->
     record = folder.exit_record()
     assert record
     assert record.returncode == -signal.SIGKILL
-    assert "memory" in record.message
     assert folder.life() == "ended"
+    assert record.killed_by in ("signal", "")  # empty if the kernel does not count those that it kills for memory
+    if record.killed_by:
+        assert "by a person or another program" in record.message
 
 
 def test_killed_supervisor_takes_its_engine_along_and_the_run_is_lost(
