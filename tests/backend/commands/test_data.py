@@ -10,6 +10,7 @@ import pytest
 from backend.__main__ import main
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection
+from backend.data.prefixed_tables import write_tables
 from backend.data.sources.files import Files, Settings
 from backend.data.sources.source import ReadOptions
 
@@ -129,6 +130,13 @@ def test_both_directions_alternate_under_the_references_header(burnish, pair: Pa
     spanish = "EN el principio crió Dios los cielos y la tierra."
     assert table[1] == f"0\ttranslate spanish to english\t{spanish}\t{english}"
     assert table[2] == f"1\ttranslate english to spanish\t{english}\t{spanish}"
+
+
+def test_rows_of_an_import_are_counted_without_a_promised_total(pair: Path, tmp_path: Path) -> None:
+    reported = []
+    write_tables(pair, tmp_path, ("english", "spanish"), lambda *report: reported.append(report))
+    assert [done for done, _, _ in reported] == [120, 40]
+    assert {(total, unit) for _, total, unit in reported} == {(0, "rows")}
 
 
 def test_every_pair_gives_two_rows(burnish, pair: Path, tmp_path: Path) -> None:

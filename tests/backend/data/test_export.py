@@ -47,6 +47,15 @@ def test_all_parts_of_a_large_split_have_the_same_length(tmp_path: Path):
     assert found["input_ids"][1500] == [1, 2]
 
 
+def test_progress_rises_to_one_total(tmp_path: Path):
+    reported: list[tuple[int, int]] = []
+    features = features_of(input_ids=[[1]] * 2100, labels=[[0]] * 2100)
+    head = Head.TOKEN_CLASSIFICATION
+    write_arrays(features, tmp_path, "train", head, PAD, None, lambda *report: reported.append(report[:2]))
+    assert reported == sorted(reported)
+    assert {total for _, total in reported} == {reported[-1][0]}
+
+
 def test_labels_of_whole_texts_are_one_a_row(tmp_path: Path):
     features = features_of(input_ids=[[1], [2]])
     table = features.table.append_column("labels", pa.array([1, -100]))

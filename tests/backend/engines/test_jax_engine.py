@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 from transformers import AutoConfig
 
@@ -19,6 +20,7 @@ from backend.engines.jax import models
 from backend.engines.jax.compilation import CompiledPrograms
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
+from backend.engines.jax.optimizer import Optimizer
 from backend.engines.torch.engine import TorchEngine
 from backend.models.architectures import explain_unsupported
 from tests.backend.engines.example_batches import loading
@@ -189,6 +191,17 @@ def test_five_steps_of_an_optimizer_equal_those_of_torch(
             {name: value for name, value in one.items() if not name.endswith("key.bias")} for one in (jax, torch)
         )
     assert_equal(jax, torch, 2e-5)
+
+
+def test_gradients_as_small_as_their_limit_are_clipped_as_in_torch():
+    training = TrainingSection(optimizer="sgd", weight_decay=0.0, max_gradient_norm=1e-6)
+    optimizer, still = Optimizer(training, frozenset(), {"weight": 1.0}), {"weight": np.zeros(4, np.float32)}
+    found, _, _ = optimizer.step(still, optimizer.init(still), {"weight": np.full(4, 1e-6, np.float32)}, 1.0)
+    weight = torch.nn.Parameter(torch.zeros(4))
+    weight.grad = torch.full((4,), 1e-6)
+    torch.nn.utils.clip_grad_norm_([weight], 1e-6)
+    torch.optim.SGD([weight], 1.0).step()
+    np.testing.assert_allclose(found["weight"], weight.detach().numpy(), rtol=1e-5)
 
 
 def test_filler_rows_change_nothing(smallest):

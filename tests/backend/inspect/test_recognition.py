@@ -80,6 +80,15 @@ def test_words_with_their_tags_are_known_without_an_ending_that_says_so(tmp_path
     assert found_in(tmp_path / "tags.txt").data["source"] == "conll"
 
 
+@pytest.mark.parametrize(
+    ("tags", "source"), [(["DET", "NOUN", "VERB"], "conll"), (["DET", "NOUN", "VERB", "ADJ"], "files")]
+)
+def test_words_with_few_different_tags_are_known_by_them(tmp_path: Path, tags: list[str], source: str):
+    lines = [f"word{number} {tags[number % len(tags)]}\n" for number in range(12)]
+    written(tmp_path, tags_dot_txt="".join(lines[:6]) + "\n" + "".join(lines[6:]))
+    assert found_in(tmp_path / "tags.txt").data["source"] == source
+
+
 def test_pairs_of_languages_are_found_beside_each_other(tmp_path: Path):
     written(tmp_path, train_dot_en="a\nb\n", train_dot_de="x\ny\n", dev_dot_en="c\n", dev_dot_de="z\n")
     found = found_in(tmp_path)

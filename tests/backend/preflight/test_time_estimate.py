@@ -43,6 +43,12 @@ def test_the_last_step_is_evaluated_and_kept_even_if_it_is_no_multiple():
     assert found.checkpoints == (2, 2)
 
 
+def test_training_rows_are_evaluated_beside_those_of_validation():
+    limits = {"evaluation.train_rows": 30, "evaluation.max_rows": 20}
+    assert amounts(**limits).evaluated == 30 + 20
+    assert amounts(**limits | {"evaluation.train_rows": 1000}).evaluated == 100 + 20
+
+
 def test_with_a_metric_each_evaluation_may_be_the_best_one():
     found = amounts(**{"training.checkpoint_every": "never", "evaluation.best_metric": "accuracy"})
     assert found.checkpoints == (0, 4)

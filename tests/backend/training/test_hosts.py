@@ -30,6 +30,7 @@ class Notes:
     """A board of this process, for hosts that are threads."""
 
     notes: dict[str, str] = field(default_factory=dict)
+    waits: list[tuple[str, float]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def put(self, key: str, note: str) -> None:
@@ -39,6 +40,7 @@ class Notes:
 
     def get(self, key: str, seconds: float) -> str | None:
         with self.changed:
+            self.waits.append((key, seconds))
             self.changed.wait_for(lambda: key in self.notes, seconds)
             return self.notes.get(key)
 
@@ -110,6 +112,11 @@ def test_another_host_waits_for_the_word_of_the_first(pair: Pair):
     pair.first.agree(lambda: "the first's")
     waiting.join(10)
     assert heard == ["the first's"]
+
+
+def test_a_heartbeat_waits_for_nobody(pair: Pair, until: Until):
+    until(lambda: {"over/0", "over/1"} <= {key for key, _ in pair.notes.waits})
+    assert {seconds for key, seconds in pair.notes.waits if key.startswith("over/")} == {0}
 
 
 def test_words_that_all_have_heard_are_taken_away(pair: Pair, until: Until):

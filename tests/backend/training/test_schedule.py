@@ -91,6 +91,12 @@ def test_one_cycle_agrees_with_that_of_torch_at_every_step(fraction: float):
     )
 
 
+def test_one_cycle_with_a_single_warmup_step_starts_at_the_peak():
+    found = rates(10, schedule="one_cycle", warmup=1)
+    assert found[0] == 1.0
+    assert found == sorted(found, reverse=True)
+
+
 def test_one_cycle_is_what_pymarlin_logged_for_rte():
     """780 updates, scheduled as 790; the peak lies at 46.4, between two steps (reference part 2)."""
     training = TrainingSection(learning_rate=2e-5, schedule="one_cycle", warmup=0.06, schedule_steps=790)
