@@ -17,6 +17,11 @@ def test_a_setting_is_searched_opened_and_stepped_to(qtbot, demo):
     assert settings.others["training"].row_of("training.warmup").title.isVisible()
     assert not settings.others["training"].row_of("training.weight_decay").title.isVisible()
     assert not settings.forms["training"].row_of("training.epochs").title.isVisible()
+    bar.search.setText("training.epochs")
+    demo.search.seek()
+    assert settings.forms["training"].row_of("training.epochs").title.isVisible()
+    bar.search.setText("warm")
+    demo.search.seek()
     places = len(demo.search.places)
     assert bar.count.text() == f"{1 + [key for key, _ in demo.search.places].index('training.warmup')} of {places}"
     first = demo.search.present()

@@ -175,6 +175,8 @@ def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: TrainTab
     ready.training.make()
     client.last("train_tokenizer").refuse(f"{field}: this cannot be used; take another", field)
     assert "cannot be used" in where(ready)
+    places = [*ready.training.form.mistakes().values(), ready.texts.banner.text(), ready.banner.text()]
+    assert sum("cannot be used" in text for text in places) == 1
     assert not ready.training.foot.pages.works
 
 
