@@ -90,7 +90,7 @@ class MainWindow(QMainWindow):
         """Whether it was closed to be opened again at once."""
         self._waiting_page = "new_run"
         self._untouched = True
-        """Whether nobody has gone anywhere yet, so that a page may still be shown unasked."""
+        """Whether the user has not navigated yet, so that a page may still be shown automatically."""
         self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PAGES, start=1)])

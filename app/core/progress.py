@@ -93,7 +93,7 @@ class DownloadPace:
 
 
 LEAST_SECONDS = 1.0
-"""Before that nobody can say how long it will take."""
+"""Until then, the time left cannot be estimated."""
 
 
 @dataclass

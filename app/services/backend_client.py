@@ -341,7 +341,7 @@ class BackendClient(QObject):
     def _set_state(self, state: str) -> None:
         if state != self._state:
             self._state = state
-            # Not from inside `ask`: whoever asks is not yet ready to be told.
+            # Not from inside `ask`: the caller is not ready for the answer yet.
             QTimer.singleShot(0, self, self._emit_state)
 
     def _emit_state(self) -> None:

@@ -21,7 +21,7 @@ class InteractiveSession(QObject):
     written = Signal(int, str)
     """All text that this model has written so far."""
     one_answered = Signal(int, object)
-    """An AnsweredQuestion, while the round goes on."""
+    """An AnsweredQuestion while the round is in progress."""
     finished = Signal(object)
     """The round as one AnsweredQuestion, the second model's beside the first's."""
     failed = Signal(int, object)

@@ -125,7 +125,7 @@ class RunWatcher(QObject):
                     took_any = took_any or took > 0
                     if took == 0 or time.perf_counter() >= end:
                         break
-        except OSError:  # not there, or somebody put a link in its place
+        except OSError:  # missing, or replaced by a link
             took = 0
             self._begin_anew_if_shorter(0)
         if took_any:

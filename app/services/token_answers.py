@@ -114,5 +114,5 @@ def _read_comparison(path: Path) -> TextComparison:
 
 
 def warm_up() -> None:
-    """Load what reads long answers, so that nobody waits for it later."""
+    """Load the reader of long answers now, so that the first long answer does not wait for it."""
     import pyarrow.ipc  # noqa: F401  only long answers need it

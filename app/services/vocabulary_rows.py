@@ -24,7 +24,7 @@ _FIGURES = (FREQUENCY, "score", *_NUMBERS)
 
 
 class VocabularyFolder:
-    """The folder that the helper writes a vocabulary to; removed when nobody uses it any more."""
+    """The folder that the helper writes a vocabulary to; removed when it is no longer used."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="burnish-vocabulary-"))

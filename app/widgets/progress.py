@@ -178,7 +178,7 @@ class WorkRow(QWidget):
 
 
 class WorkStack(QStackedWidget):
-    """What starts work, and while it goes on in its place how far it is."""
+    """A button that starts work; its progress takes the button's place while the work is running."""
 
     stopped = Signal()
 
@@ -188,13 +188,13 @@ class WorkStack(QStackedWidget):
         self.work.stop.clicked.connect(self.stopped)
 
     def hold(self, row: QLayout) -> None:
-        """Show this while no work goes on."""
+        """Show this while no work is running."""
         self.addWidget(holder(row))
         self.addWidget(self.work)
 
     @property
     def works(self) -> bool:
-        """Whether work goes on."""
+        """Whether work is running."""
         return self.currentIndex() == 1
 
     def begin(self, words: str) -> None:
@@ -273,5 +273,5 @@ class WaitingStack(QStackedWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether work goes on."""
+        """Whether work is running."""
         return self.currentIndex() == 1

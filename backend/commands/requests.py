@@ -15,7 +15,7 @@ from backend.contract.safe_text import one_line
 PROMISES = {
     "stop": "it saves a checkpoint and its model, then ends",
     "pause": "it saves a checkpoint, then ends; burnish resume continues it",
-    "checkpoint": "it saves a checkpoint after the present step and goes on",
+    "checkpoint": "it saves a checkpoint after the current step and continues",
 }
 LEAVES = "it leaves the queue"
 """What a run that waits does when it is asked to stop or to pause."""
@@ -77,7 +77,7 @@ def _running(name: str, kind: str) -> RunFolder:
 def _end_now(folder: RunFolder) -> None:
     record = folder.process_record()
     if record is None or (record.host, record.boot) != (host_id(), boot_id()):
-        raise InputError(f"{folder.name}: this run goes on on another computer; stop it there, or without --now")
+        raise InputError(f"{folder.name}: this run is in progress on another computer; stop it there, or without --now")
     if os.name == "nt":
         process_tree.kill(record.engine_pid)
         return

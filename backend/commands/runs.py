@@ -224,7 +224,7 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
     if life == "alive" and folder.queued.exists():
         return "queued", waits_for(folder)
     if life == "lost" and folder.queued.exists():
-        return "lost", "its process was killed, or the computer went down, while it waited in the queue"
+        return "lost", "its process was killed, or the computer shut down, while it waited in the queue"
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
     if (record := folder.exit_record()) and record.state:
@@ -240,7 +240,7 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
         if ended_well and not record.message and folder.has_results():
             return "finished", NO_CURVES
         return "lost" if ended_well else "failed", record.message or unsaid
-    return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
+    return "lost", "it was never started" if life == "new" else "its process was killed or the computer shut down"
 
 
 def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:

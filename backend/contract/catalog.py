@@ -83,7 +83,7 @@ class EngineEntry(msgspec.Struct, frozen=True):
     optimizers: list[str] = []
     """Optimizers that it has; empty where it has them all."""
     continues: list[str] = []
-    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
+    """Engines whose checkpoints it can continue from, with their weights and a new optimizer."""
     several_devices: bool = False
     """Whether one run may train on several devices at a time."""
 
@@ -153,7 +153,7 @@ class MetricEntry(msgspec.Struct, frozen=True):
     title: str
     tasks: list[str]
     greater_is_better: bool | None
-    """None where nobody has declared it; then no best checkpoint can be kept by it."""
+    """None if it is not declared; then the metric cannot select the best checkpoint."""
     range: Range = (None, None)
     """The least and the greatest possible value; None where there is no limit."""
 
@@ -179,7 +179,7 @@ class Device(msgspec.Struct, frozen=True):
     engine: str = ""
     """Whose framework sees it, where several were asked."""
     cores: int = 0
-    """Of a processor; 0 where nobody knows."""
+    """Of a CPU; 0 if unknown."""
 
 
 class Catalog(msgspec.Struct, frozen=True):

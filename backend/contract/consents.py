@@ -15,7 +15,7 @@ from backend.contract.run.folder import write_json
 from backend.contract.run.lock import changing
 
 _LATEST = 2.0**32
-"""In the year 2106; a later moment is no time at which anybody agreed, and no calendar has one without end."""
+"""In the year 2106; a later timestamp is not a plausible time of approval, and may not fit into a date."""
 
 
 @dataclass(frozen=True)

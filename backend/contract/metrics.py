@@ -17,7 +17,7 @@ class Metric:
     name: str
     title: str
     greater_is_better: bool | None
-    """None if nobody can say; such a metric is shown, and neither a best checkpoint nor early stopping follows it."""
+    """None if unknown; such a metric is shown, but selects no best checkpoint and does not stop early."""
     range: Range = (None, None)
     tasks: tuple[str, ...] = ()
     """The tasks whose evaluations give it."""

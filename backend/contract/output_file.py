@@ -16,7 +16,7 @@ _RUN = RunFolder("run")
 _OWN = {one.name for one in vars(_RUN).values()} | set(REQUESTS)
 """Names that mean something in a run folder, also before there is such a file: `stop` would stop the run."""
 _SIGNS_OF_A_RUN = (_RUN.events.name, _RUN.lock.name, _RUN.process.name)
-"""One of them lies beside the spec of a run, but not beside a spec in a folder of somebody's own."""
+"""One of them lies beside the spec of a run, but not beside a spec in a user's folder."""
 
 
 def check_output(path: Path, option: str = "", *others: Path) -> None:
@@ -76,7 +76,7 @@ def whole_file(path: Path, option: str = "", *others: Path) -> Iterator[Path]:
     check_output(path, option, *others)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with output_errors(path, option, beside):
-        beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
+        beside.unlink(missing_ok=True)  # left by a process with the same ID, or a link planted there
         try:
             yield beside
             check_output(path, option, *others)  # it may have been made in the meantime

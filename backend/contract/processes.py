@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 OPEN_AGAIN = 75
-"""The exit code with which the window asks whoever opened it to open it again, for example in another language."""
+"""The exit code with which the window asks its launcher to restart it, for example in another language."""
 
 INTERRUPTIONS = ("SIGTERM", "SIGUSR1")
 """What a log-out, a shutdown, a container or a cluster sends; SIGUSR1 is a scheduler's warning before a time limit."""

@@ -32,7 +32,7 @@ def token_file() -> Path:
 
 def _tokens() -> list[str]:
     words = [os.environ.get(name, "") for name in TOKEN_VARIABLES]
-    with suppress(OSError, InputError):  # nobody is logged in, the file is another user's, or not a file
+    with suppress(OSError, InputError):  # not signed in, the file is another user's, or not a file
         words.append(read_regular(token_file(), MAX_TOKEN).decode("utf-8", "replace"))
     return [word.strip() for word in words if len(word.strip()) >= 8]
 

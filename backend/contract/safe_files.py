@@ -187,7 +187,7 @@ def read_unlinked(path: Path, limit: int) -> bytes:
 def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a temporary file, flush it, rename it: readers see the old or the new file. Never follows a link."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
+    beside.unlink(missing_ok=True)  # left by a process with the same ID, or a link planted there
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -204,7 +204,7 @@ def check_folder(folder: Path, written: Collection[str] = ()) -> None:
     """Raises InputError if anything below `folder` is neither a folder nor a regular file, such as a link.
 
     Files named in `written` will be written in place, so they must not have another name elsewhere (a hard link).
-    Entries that cannot be inspected are left to whoever opens them.
+    Entries that cannot be inspected are kept; opening them reports the error.
     """
     folders = [folder]
     while folders:

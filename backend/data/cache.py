@@ -55,7 +55,7 @@ def _open_entry(folder: Path, open_folder: Callable[[Path], Content]) -> Content
     except DamagedCacheError:
         return None
     with suppress(OSError):  # a cache that may only be read
-        os.utime(folder)  # whoever makes room sees when it was used last
+        os.utime(folder)  # eviction goes by the time of last use
     return content
 
 
@@ -172,7 +172,7 @@ def _is_written(entry: Path) -> bool:
 
 
 def _remove(entry: Path) -> bool:
-    """Remove an entry unless it is being written; renamed first, so that nobody opens half of it."""
+    """Remove an entry unless it is being written; renamed first, so that no reader opens half of it."""
     lock = FileLock(entry.with_name(f"{entry.name}.lock"))
     try:
         lock.acquire(timeout=0)

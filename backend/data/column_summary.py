@@ -102,7 +102,7 @@ def count_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, i
             continue  # a row without a label, which is counted among those that cannot be used
         counts[label] = counts.get(label, 0) + count
         if len(counts) > 50 * most:
-            return {}  # these are not labels, and nobody reads them
+            return {}  # these are not labels, and are not shown
     return dict(sorted(counts.items(), key=lambda each: -each[1])[:most])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 ANSWER_SECONDS = 60.0
 """For the beginning of an answer, and again for the rest of one that is no file."""
 SILENT_SECONDS = 30.0
-"""Without any byte, where whoever asks sets no bound."""
+"""Without any byte received, unless the caller sets a limit."""
 STALL_SECONDS, LEAST_BYTES = 60.0, 60_000
 """While a file arrives: waiting so long must bring so many bytes."""
 

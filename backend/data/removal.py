@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ASIDE = ".removed-"
-"""Part of the hidden name of what could be renamed but not deleted; whoever cleans up next tries again."""
+"""Part of the hidden name of what could be renamed but not deleted; the next cleanup tries again."""
 
 
 @dataclass(frozen=True)

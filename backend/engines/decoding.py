@@ -9,7 +9,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.logits_processors import NONE, LogitsProcessors
 
 Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""
+"""The tokens that were chosen (rows,) and the row that each continues (rows,) → scores of the next (rows, vocabulary)."""
 _WORST = -1e9
 _COLDEST = 1e-5  # a temperature of nothing would divide by it
 

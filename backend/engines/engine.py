@@ -119,7 +119,7 @@ class EngineEntry(Protocol):
     several_devices: ClassVar[bool]
     """Whether one process trains on several devices."""
     continues: ClassVar[tuple[str, ...]]
-    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
+    """Engines whose checkpoints it can continue from, with their weights and a new optimizer."""
 
     @staticmethod
     def architectures() -> tuple[str, ...]:

@@ -149,7 +149,7 @@ class NewTokens:
     """Id of an added token → ids of the pieces that it replaces. Without pieces a row begins as any new weight does."""
     known: int | None = None
     """How many ids the model was trained with. Later ones have no trained row, even where the table has rows to spare
-    (mT5's has 12); None where nobody knows, and then every row of the table counts as trained."""
+    (mT5's has 12); None if unknown; then every row of the table counts as trained."""
 
     def count_trained(self, rows: int) -> int:
         """How many of a table's rows were trained."""

@@ -17,7 +17,7 @@ def claim() -> None:
         path = _path()
         path.touch()
         os.utime(path)
-    except (OSError, InputError):  # no room, or somebody else's folder: then a waiting model keeps its memory
+    except (OSError, InputError):  # disk full, or another user's folder: then an idle model keeps its memory
         return
 
 

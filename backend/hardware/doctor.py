@@ -35,7 +35,7 @@ _QT_ALWAYS = {
     "libfreetype.so.6": "libfreetype6",
     "libglib-2.0.so.0": "libglib2.0-0",
 }
-"""Needed by every Qt window, even by one that nobody sees."""
+"""Needed by every Qt window, even an offscreen one."""
 _QT_X11 = {
     "libX11-xcb.so.1": "libx11-xcb1",
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",

@@ -24,13 +24,13 @@ class Query:
     warm_by: str = ""
     """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
     as_table: bool = False
-    """An answer above 1 MB becomes an Arrow file, which whoever asks this knows to read; any other is a line of any size."""
+    """An answer above 1 MB becomes an Arrow file, which the caller knows how to read; any other is a line of any size."""
     takes_device: bool = False
     """The worker may hold an accelerator afterwards, so it is ended with the answer."""
     can_stop: bool = False
     """It asks `stop_requested` again and again and then raises GenerationStopped; what is open stays open."""
     trains: bool = False
-    """It starts a training, whose time is to be that of a run: a worker that gives way to nobody answers this alone.
+    """It starts a training, whose time is to be that of a run: a worker with normal priority answers only this.
 
     What a worker starts has its priority, and no process may raise its own again, so that worker never lowers it.
     """

@@ -48,7 +48,7 @@ class Worker:
     warm: str = ""
     proven: bool = False
     deadline: float | None = None
-    """Until when it has to stop what nobody waits for any more."""
+    """Deadline for stopping a query whose answer is no longer needed."""
     free_since: float = field(default_factory=time.monotonic)
 
     def write(self, request: Request) -> None:
@@ -252,7 +252,7 @@ class Helper:
         for worker in [one for one in self._workers if one.request and one.request.id == number]:
             if worker.deadline is not None:
                 continue
-            self._stop(worker)  # first, so that whoever hears of it finds nothing written any more
+            self._stop(worker)  # first, so that nothing is written any more when the client is notified
             self._channel.refuse(number, CANCELLED)
         self._assign()
 

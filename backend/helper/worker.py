@@ -59,7 +59,7 @@ PROGRESS_SECONDS = 0.1
 
 
 def run(*, gives_way: bool = True) -> int:
-    """Answer until stdin closes; then exit at once, even mid-answer, because nobody is waiting for it."""
+    """Answer until stdin closes; then exit at once, even mid-answer, because no one is waiting for it."""
     if gives_way:
         _give_way()
     channel = Channel()

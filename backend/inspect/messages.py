@@ -22,7 +22,7 @@ LITTLE = 0.005
 """A share of rows that people are ready to cut."""
 
 
-# On data that somebody chooses
+# About data that the user chooses
 
 
 def warnings_of(found: DataSummary, can_weigh: bool) -> list[str]:

@@ -259,7 +259,7 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         kind = found.data.get("format") or detected_format(path)
         try:
             if kind == "json" and len(TextFile(path).head(_LONGEST_JSON)) == _LONGEST_JSON:
-                continue  # it can only be read whole, which is for whoever uses it
+                continue  # it can only be read as a whole, which is too slow for recognition
             if kind == "workbook" and (sheets := describe_sheets(path, None)):
                 found_problems.append(f"{sheets}.")
             if kind == "csv" and is_one_column_with_commas(path):

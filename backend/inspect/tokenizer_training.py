@@ -19,7 +19,7 @@ from backend.tokenizers.train import train
 from backend.tokenizers.trainer_progress import Say
 
 HELD_OUT = 0.05
-"""Share of the rows where another tokenizer is compared with and nobody asked for one."""
+"""Default fraction of held-out rows when there is another tokenizer to compare with."""
 MEASURING = "Measuring"
 
 

@@ -31,7 +31,7 @@ class Local:
         )
         assert supervisor.stderr
         with supervisor.stderr as words:
-            # The supervisor lets go of this pipe when the attempt is on record, when it waits its turn, or by ending.
+            # The supervisor closes this pipe when the attempt is recorded, when it is queued, or when it exits.
             output = words.read().decode(errors="replace").strip()
         if output and not _has_started(folder, supervisor.pid):
             _raise(output, supervisor.wait())

@@ -29,7 +29,7 @@ WANTED: Any = [
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _OTHER = ((".gguf", "gguf"), (".onnx", "onnx"), ("tf_model.h5", "tensorflow"), ("adapter_config.json", "adapter"))
 SECONDS = 12.0
-"""Somebody who looks at a list is answered in that time, whatever the hub library would wait."""
+"""Time limit for an answer while the user waits for a list, however long the Hub library would wait."""
 
 
 def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int = MOST) -> HubSearch:

@@ -152,7 +152,7 @@ def fetch(
 
 
 def must_be_converted(name: str, weights_format: str) -> str:
-    """The message for old weights whose conversion nobody approved, as the end of a sentence."""
+    """The message for old weights whose conversion has not been approved, as the end of a sentence."""
     kind = {"bin": message("pytorch_model.bin, a format that can contain programs"), "flax": "flax_model.msgpack"}[
         weights_format
     ]

@@ -57,7 +57,7 @@ def check_links(folder: Path) -> None:
         try:
             with os.scandir(place) as entries:
                 links = sorted(Path(entry.path) for entry in entries if entry.is_symlink())
-        except OSError:  # not there; or whoever opens the folder says why it cannot
+        except OSError:  # missing; or opening the folder reports the error later
             continue
         for path in links:
             is_folder = os.path.isdir(path)  # noqa: PTH112 (Path.is_dir fails behind a closed folder)

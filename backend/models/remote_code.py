@@ -126,7 +126,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:  # whatever a library or a stranger's code comes upon
+    except Exception as error:  # any error in a library or in third-party code
         if refused := config_mistake(folder, error):
             raise refused from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -42,7 +42,7 @@ def fit(
 
 def keep(folder: RunFolder, fitted: FittedFacts) -> None:
     """Write them to the run folder, unless JSON would change them: then they are fitted again. Raises OSError."""
-    with suppress(TypeError, ValueError):  # a task of somebody else's package need not give plain values
+    with suppress(TypeError, ValueError):  # a task from another package need not return plain values
         if json.loads(json.dumps(fitted.facts)) == fitted.facts:
             write_json(folder.facts, {"key": fitted.key, "facts": fitted.facts})
 

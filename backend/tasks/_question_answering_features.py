@@ -20,7 +20,7 @@ from backend.tasks.task import Columns, iterate_chunks
 Span = tuple[int, int]
 """First character of an answer in its context, and the one after its last."""
 UNKNOWN: Span = (-1, -1)
-"""The place of an answer that nobody knows; that there is none is known, and something else."""
+"""The position of an answer that is unknown, as opposed to known to be absent."""
 
 OUTSIDE = -1
 """The offset of a token that is no part of the context."""

@@ -180,7 +180,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> AnyTokeniz
 def _ignored_files(folder: Path, name: str) -> dict[str, None]:
     """The keys of tokenizer_config.json that name a file, to pass as None so that the folder's own file is used.
 
-    Some name a file of whoever saved the tokenizer, and others could name any file on this computer.
+    Some refer to a file on the computer that saved the tokenizer, and others could refer to any file on this one.
     """
     stored = _read_json(folder / "tokenizer_config.json") or {}
     several = stored.get("fast_tokenizer_files") or []

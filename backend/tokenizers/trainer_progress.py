@@ -12,7 +12,7 @@ from typing import Any
 from backend.contract.messages import message
 
 Say = Callable[[str, int, int, str], None]
-"""Is told the stage, how far it is, of how much (0 where nobody knows), and the unit."""
+"""Receives the stage, the amount done, the total (0 if unknown), and the unit."""
 
 STAGES = {
     "Tokenize words": (message("Counting the words"), "words"),

@@ -248,7 +248,7 @@ class CheckpointWriter:
     ) -> None:
         self._folder, self._log, self._engine, self._keep = folder, log, engine, keep
         self._note = note
-        """What is put beside the weights, by which a checkpoint can be asked while the run goes on."""
+        """Files saved next to the weights, so that a checkpoint can be used while the run is in progress."""
         self._checkpoints = checkpoints
         self._pending: _PendingSave | None = None
         self._last: int | None = None

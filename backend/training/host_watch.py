@@ -65,7 +65,7 @@ class Watch:
             if state == "failed" and self._here.is_first:
                 self._wait_for_last_words()
         except RunFailed:
-            return  # nobody is left who could read them
+            return  # no process is left that could read them
 
     def _wait_for_last_words(self) -> None:
         until = time.monotonic() + GRACE_SECONDS / 2

@@ -123,4 +123,4 @@ class Hosts:
 
 
 ALONE = Hosts()
-"""A run on one host, for whoever has no other."""
+"""A run on a single host, the default."""

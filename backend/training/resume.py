@@ -39,7 +39,7 @@ def write_first_events(
     record = folder.process_record()
     attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
-    if first is None:  # in the first attempt, and where somebody deleted the file or its beginning
+    if first is None:  # in the first attempt, or if the file or its beginning was deleted
         first = RunStarted(
             time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
             contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,

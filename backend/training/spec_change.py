@@ -63,7 +63,7 @@ def with_engine(
     """The change to that engine, or None if the run already uses it.
 
     Raises InputError if the engine cannot continue from the run's last checkpoint, or if it would only take its weights
-    and nobody has agreed to that (`new_optimizer`).
+    and this has not been approved (`new_optimizer`).
     """
     kind = registry.find("engine", engine, "--engine")
     if engine == spec.hardware.engine:

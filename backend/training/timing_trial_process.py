@@ -26,7 +26,7 @@ from backend.training.failures.out_of_memory import MESSAGE
 from backend.training.timing_trial import refuse_several
 
 KILLED = -9
-"""The code of a process that the system ended: where nobody asked for it, because the memory was used up."""
+"""The exit code of a killed process: if Burnish did not kill it, memory ran out."""
 LAST_WORDS = 20
 
 
@@ -42,7 +42,7 @@ class _Line(msgspec.Struct):
 def measure_in_process(spec: RunSpec, devices: list[Device], report: Callable[[Progress], None]) -> MeasuredTime:
     """Measure `spec` in a separate process; if its memory is not enough, find what would need less.
 
-    It has the priority of whoever calls this, so a caller that gives way to others measures too much.
+    It inherits the caller's priority, so a low-priority caller measures too long a time.
     Raises InputError for a spec that cannot be trained or does not fit, RunFailed where the trial failed. However it
     ends, by an exception of `report` too, neither a process nor a file is left.
     """

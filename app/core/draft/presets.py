@@ -38,7 +38,7 @@ class PresetOverlay:
         self.laid: AppliedPreset | None = None
         """What lies over the draft; never changed, so that it can be put back with the draft's own state."""
         self.preset: Preset | None = None
-        """Where the fragment is from, if anybody has said so."""
+        """Where the fragment comes from, if known."""
 
     def lay(
         self,

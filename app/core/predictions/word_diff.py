@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 MAX_WORDS = 3000
-"""Of either text; comparing takes the square of it, and nobody reads on."""
+"""Limit for either text: comparing takes quadratic time, and longer texts are not read to the end."""
 _WORDS = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]|\\s+|\\w+|[^\\w\\s]"
 )

@@ -37,7 +37,7 @@ class FinishedRuns:
         self._known: set[Path] = set()
         self._alive: set[Path] = set()
         self.unseen: list[FinishedRun] = []
-        """What nobody has looked at yet, newest last."""
+        """The runs that have not been viewed yet, newest last."""
 
     def take(self, runs: Iterable[RunSummary]) -> list[FinishedRun]:
         """The runs that have ended since the last list."""

@@ -371,7 +371,7 @@ class Page(QWidget):
             self.message.emit("error", formatting.sentence(mistake))
         if watcher is not self.watcher:
             return
-        # Not only once it is seen alive: it may end in the same way again before anybody looks.
+        # Not only once it is seen alive: it may end in the same way again before the page refreshes.
         self.controls.resuming = False
         watcher.look_now()
         self._show_buttons()

@@ -51,7 +51,7 @@ PAGES = (tr("Metrics"), *OTHERS)
 NARROW = 860
 """Pixels of both plots together below which chips are narrow."""
 TURN_MS = 150
-"""Between two plots that are made while nobody asks for them."""
+"""Pause between two plots that are created in advance."""
 
 SHORTEST_DOWN = 1.0
 """A run that was down for less only says that it was resumed, in seconds."""
@@ -138,7 +138,7 @@ class RunPlots(RememberedSplitter):
             self.other(PAGES[place])
         self._pages.setCurrentIndex(place)
 
-    # Those beside the loss are made when they are asked for, or in turns while nobody asks
+    # Those beside the loss are created when they are requested, or one by one in advance
 
     def other(self, name: str) -> LivePlot:
         """The plot of one of OTHERS, created on first use."""

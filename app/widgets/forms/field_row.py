@@ -117,7 +117,7 @@ class FieldRow(QObject):
         return mistake
 
     def own_mistake(self) -> str:
-        """What is wrong with the editor's content; applies nothing, because nobody would be notified."""
+        """What is wrong with the editor's content; applies nothing, because no signal would be emitted."""
         return self._read_editor()[1]
 
     def _read_editor(self) -> tuple[Any, str]:

@@ -126,7 +126,7 @@ MARGIN = 4
 
 
 class PathLine(QLineEdit):
-    """Shows the end of a path that is too long while nobody is typing: the starts are alike."""
+    """Shows the end of a path that is too long while it is not being edited: the starts are alike."""
 
     left_out = Qt.TextElideMode.ElideLeft
 

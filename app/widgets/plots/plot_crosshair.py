@@ -117,7 +117,7 @@ class PlotCrosshair(QObject):
         self.x_label = "step"
         self.x_kind: Kind = "number"
         self.tells_values = True
-        """Whether the values stand beside it; else somebody else shows them, and only its place does."""
+        """Whether the values are drawn next to it; otherwise another widget shows them, and only the line is drawn."""
         self.readout = PlotReadout(widget)
         self._line = pg.InfiniteLine(angle=90, movable=False)
         self._line.hide()

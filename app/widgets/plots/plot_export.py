@@ -197,7 +197,7 @@ def write_curves(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Fl
 
     The file gets its name at the end; if writing stops early, nothing is left. Raises InputError.
     """
-    # A run that goes on writes into the same arrays.
+    # A run in progress writes into the same arrays.
     curves = {name: (np.array(xs), np.array(ys)) for name, (xs, ys) in curves.items()}
     with whole_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

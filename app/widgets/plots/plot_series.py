@@ -30,7 +30,7 @@ DASHES = (
 DASH_SIGNS = ("━", "╍", "┅", "╺")
 """How a legend writes them."""
 DOTS = {"plot_1": ("o", "●"), "plot_2": ("s", "■"), "plot_3": ("d", "◆"), "plot_4": ("t", "▼"), "plot_5": ("star", "★")}
-"""Colour → the shape of its dots, and the sign for it in a legend: nobody needs to tell colours apart."""
+"""Colour → the shape of its dots, and its symbol in a legend, so that color is not needed to tell lines apart."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SeriesStyle:
     raw: bool = True
     """Whether a smoothed curve shows its points too."""
     detail: int = MAX_SMOOTH
-    """Most points of a line that are drawn: many wide lines at once cost more than anybody sees."""
+    """Maximum number of points drawn per line: more cost time and make no visible difference."""
 
     @property
     def sign(self) -> str:

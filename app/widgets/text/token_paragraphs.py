@@ -33,7 +33,7 @@ GAP_SHOWN = 32
 LONGEST_PARAGRAPH = 4_000
 """Characters that are laid out at once; a longer paragraph continues on a new line."""
 EXACT = 30_000
-"""Characters up to which all is laid out; of a longer text, what nobody has looked at has an estimated height."""
+"""Characters up to which all is laid out; in a longer text, parts that have not been visible yet have an estimated height."""
 _KEPT = 200
 """Paragraphs whose layout stays in memory."""
 _NBSP = "\u00a0"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 class GenerationStopped(Exception):
-    """Nobody is waiting for the text any more; the model is unchanged."""
+    """The text is no longer needed; the model is unchanged."""
 
 
 def never() -> bool:

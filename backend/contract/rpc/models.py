@@ -18,9 +18,9 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What it is for, in a few words."""
     model_type: str = ""
     parameters: int = 0
-    """0 where nobody says."""
+    """0 if unknown."""
     size_mb: float = 0
-    """Of its weights; 0 where nobody says."""
+    """Size of its weights; 0 if unknown."""
     licence: str = ""
     downloads: int | None = None
     """Of the last month, for models of the hub."""
@@ -143,7 +143,7 @@ class HubAccount(msgspec.Struct, frozen=True, kw_only=True):
     """Who is logged in to the model hub. The token itself is never part of an answer."""
 
     name: str = ""
-    """Empty where nobody is, or where it cannot be known now."""
+    """Empty if not signed in, or if it cannot be determined now."""
     full_name: str = ""
     organisations: list[str] = []
     has_token: bool = False

@@ -19,7 +19,7 @@ CANCEL = "cancel"
 CANCELLED = "cancelled"
 """What is said of a question that was taken back."""
 LONGEST_LINE = 64_000_000
-"""Bytes of a question or a reply; whoever writes a longer line is not listened to any more."""
+"""Bytes of a question or a reply; the connection is dropped after a longer line."""
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 Beyond = Literal["cut", "windows", "blocks"]
-"""What becomes of a row that is longer than a limit: it loses text, is read in several windows, or goes on in the next block."""
+"""What happens to a row longer than the limit: it is truncated, split into windows, or continues in the next block."""
 Kind = Literal[
     "token", "second", "special", "padding", "ignored", "target", "label", "hidden", "answer", "unknown"
 ]  # fmt: skip

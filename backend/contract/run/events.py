@@ -171,7 +171,7 @@ class SampledRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     values: dict[str, Any]
     """By column as in `predictions.csv`; long texts are cut."""
     rating: float | None = None
-    """How good the prediction is, more being better; None where nobody knows."""
+    """How good the prediction is, higher being better; None if unknown."""
 
 
 class RowsSampled(Event, frozen=True, tag=True):

@@ -17,7 +17,7 @@ LOCK_TRIES = 40
 """Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
 
 CHANGE_TRIES = 500
-"""Five seconds: whoever changes a small file has done so in milliseconds."""
+"""Five seconds: changing a small file takes milliseconds."""
 
 
 class RunLocked(RuntimeError):

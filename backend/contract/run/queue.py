@@ -8,7 +8,7 @@ from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.lock import hold_lock
 
 DECIDING = ".queue.lock"
-"""In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""
+"""In the runs' folder; held while a run checks whether it is its turn, so that two never check at once."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RunQueue:
 
 
 def queue_of(runs: Path) -> RunQueue:
-    """The queue of the runs in a folder, based on the kernel's locks: a killed run blocks nobody."""
+    """The queue of the runs in a folder, based on the kernel's locks: a killed run does not block others."""
     alive = [(run, run.queued_since()) for run in run_folders(runs) if run.is_carried()]
     waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
     return RunQueue([run for run, since in alive if since is None], [run for *_, run in waiting])

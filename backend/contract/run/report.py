@@ -32,7 +32,7 @@ LAST_EVENTS = 20
 LAST_LINES = 60
 TAIL_BYTES = 64_000
 _MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress, events.RowsSampled)
-"""Many, or somebody's data."""
+"""Many, or user data."""
 _OUR_WORDS = {"state", "code", "request", "engine", "device", "precision", "task"}
 """Fields whose text our own program chooses."""
 _STAGES = {

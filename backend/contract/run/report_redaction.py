@@ -1,6 +1,6 @@
 """Reduces values and texts to what is safe to share: numbers, and words from our own code.
 
-It is an allow-list: unknown text becomes a placeholder. Nobody can list what every secret looks like.
+It is an allow-list: unknown text becomes a placeholder. What every secret looks like cannot be listed.
 """
 
 import re
@@ -84,7 +84,7 @@ _KNOWN_PACKAGES = """
     transformers triton urllib3 yaml
 """
 _PACKAGES = frozenset(_KNOWN_PACKAGES.split())
-"""Installed packages whose functions everyone may know; another one may be somebody's own plug-in."""
+"""Public packages whose function names may appear; any other may be a private plug-in."""
 YOUR_CODE = "(your code)"
 
 

@@ -51,7 +51,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool = True
     """Whether anything is other than after the step before."""
     known: bool = True
-    """Whether the tokenizer tells of this step; one that is written in Python does not tell of all of them."""
+    """Whether the tokenizer reports this step; one written in Python does not report all of them."""
 
 
 class Merge(msgspec.Struct, frozen=True, array_like=True):

@@ -55,6 +55,6 @@ def _device(each: Any, number: int) -> Device:
 
 
 if __name__ == "__main__":
-    # Who only looks must not take three quarters of a GPU's memory from whoever trains.
+    # Listing devices must not preallocate three quarters of a GPU that another process is training on.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     sys.stdout.write(msgspec.json.encode(devices()).decode() + "\n")

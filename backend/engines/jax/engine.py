@@ -241,7 +241,7 @@ def stack(batches: Sequence[Batch], groups: int = 1) -> Batch:
 def _keep_compilations() -> None:
     """Enable the compilation cache, so that a later process's first step takes a fraction of the time."""
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        return  # whoever set JAX's own variables keeps them
+        return  # JAX's own variables take precedence if they are set
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 

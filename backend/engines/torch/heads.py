@@ -367,7 +367,7 @@ def _token_outputs(answer: TargetLogits) -> dict[str, np.ndarray]:
 
 
 def _shift_to_target(values: np.ndarray) -> np.ndarray:
-    # What position i says of its successor belongs to position i + 1; position 0 is nobody's successor.
+    # The prediction at position i is for position i + 1; nothing predicts position 0.
     moved = np.zeros_like(values)
     moved[:, 1:] = values[:, :-1]
     return moved

@@ -173,7 +173,7 @@ class Writing:
     spaces: tuple[str, ...] = ()
     """Signs that stand for a space."""
     prefix: str = ""
-    """What a piece begins with that goes on a word (`##`)."""
+    """The prefix of pieces that continue a word (`##`)."""
     suffix: str = ""
     """What a piece ends with that ends a word (`</w>`)."""
 

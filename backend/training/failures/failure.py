@@ -100,7 +100,7 @@ class FailureContext:
 
     @cached_property
     def is_convertible(self) -> bool:
-        """Whether the model is here with old-format weights whose conversion nobody approved."""
+        """Whether the model is here with old-format weights whose conversion has not been approved."""
         try:
             return self.spec is not None and not locate_model(self.spec, local_only=True)
         except InputError as refusal:

@@ -103,7 +103,7 @@ class TargetChoice(QWidget):
             for title, value in offers:
                 self.target.addItem(title, value)
             self._show(run_of(kept))
-        self._offer_checkpoints(self._chosen)  # a run that goes on saves new ones and takes old ones away
+        self._offer_checkpoints(self._chosen)  # a run in progress saves new checkpoints and deletes old ones
 
     def show_run(self, run: str, kind: str = "") -> None:
         """Choose a run, or a checkpoint of it."""
