@@ -121,6 +121,7 @@ def _task(name: str, task: Any) -> TaskEntry:
         # A package that was made for an older Burnish declares neither.
         examples=list(getattr(task, "examples", ())),
         trained_architecture=getattr(task, "trained_architecture", ""),
+        try_settings=dict(getattr(task, "try_settings", {})),
         row_view=getattr(task, "row_view", ""),
     )
 

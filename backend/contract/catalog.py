@@ -49,6 +49,8 @@ class TaskEntry(msgspec.Struct, frozen=True):
     """Rows to try a model with if no run's data is at hand, by part."""
     trained_architecture: str = ""
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
+    try_settings: dict[str, Any] = {}
+    """Settings with which a person tries a model, where they differ from the defaults, with which it is measured."""
     row_view: str = ""
     """How the window shows a row and its prediction (`app.widgets.row_views.registry`); empty lets the columns decide."""
 

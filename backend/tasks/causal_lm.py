@@ -140,6 +140,8 @@ class CausalLm:
         {"text": "She looked out of the window and", "prompt": "Explain in one sentence what a tokenizer does."},
     )
     trained_architecture: ClassVar[str] = ""
+    # The most likely text repeats itself after a few words; these are the usual values for stories and answers.
+    try_settings: ClassVar[dict[str, Any]] = {"sample": True, "temperature": 0.8, "top_p": 0.95}
     row_view: ClassVar[str] = "language_model"
     hub_filter: ClassVar[str] = "text-generation"
     Settings: ClassVar[type[Section]] = Settings

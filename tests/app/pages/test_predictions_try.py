@@ -135,11 +135,24 @@ def test_text_appears_while_it_is_written(qtbot, box: TryBox):
     assert box.card.view.text.plain() == "Once lived a queen"
 
 
+SAMPLED = {"sample": True, "temperature": 0.8, "top_p": 0.95}
+
+
+def test_a_language_model_is_tried_by_sampling_unless_its_user_says_otherwise(box: TryBox):
+    choose_task(box, "causal_lm")
+    assert box.form.question().settings == SAMPLED
+    assert box.form.settings is not None
+    box.form.settings.set_values({"sample": False})
+    assert "sample" not in box.form.question().settings  # the task's default, which is greedy
+    choose_task(box, "seq2seq_lm")
+    assert box.form.question().settings == {}
+
+
 def test_only_changed_settings_are_asked_for(box: TryBox):
     choose_task(box, "causal_lm")
     assert box.form.settings is not None
     box.form.settings.set_values({"num_beams": 4})
-    assert box.form.question().settings == {"num_beams": 4}
+    assert box.form.question().settings == SAMPLED | {"num_beams": 4}
 
 
 def test_choices_are_typed_one_a_line(box: TryBox):

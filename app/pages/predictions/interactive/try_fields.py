@@ -137,7 +137,7 @@ class WritingSettings(QWidget):
         self.hide()
 
     def show_task(self, entry: TaskEntry | None, values: Mapping[str, Any], two: bool) -> None:
-        """Show a task's settings, starting from a run's `values`."""
+        """Show a task's settings, starting from a run's `values`; what these leave at its default is as the task is tried."""
         for form in filter(None, (self.form, self._second)):
             form.hide()
             form.deleteLater()
@@ -146,7 +146,9 @@ class WritingSettings(QWidget):
         self.setVisible(bool(self._schema.get("properties")))
         if entry is None or not self._schema.get("properties"):
             return
-        self._values, self._begun = dict(values), defaults(entry.settings) | dict(values)
+        usual = defaults(entry.settings)
+        tried = {key: value for key, value in entry.try_settings.items() if values.get(key, usual[key]) == usual[key]}
+        self._values, self._begun = {**values, **tried}, usual | dict(values)
         self.form = self._make_form(1)
         self.show_second(two)
 
