@@ -1,5 +1,6 @@
 """The engine checks of `burnish doctor`: which are installed, what they see, conflicts, and fixes."""
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,9 @@ from backend.hardware.devices import query_devices
 State = Literal["fine", "note", "missing"]
 _BUILDS = {"cuda": "jax[cuda13]", "tpu": "jax[tpu]"}
 """Kind of device → the build of JAX that sees it."""
+_NVIDIA, _AMD = "0x10de", "0x1002"
+_DISPLAYS = ("0x03", "0x12")
+"""How the PCI class of graphics cards and of other accelerators begins."""
 _GOOGLE, _NETWORK = "0x1ae0", "0x0042"
 """The vendor of TPUs on the PCI bus, and its network card, which is no TPU."""
 _OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")
@@ -30,6 +34,8 @@ class Finding(msgspec.Struct, frozen=True):
     state: State
     text: str
     mend: str = ""
+    about: Literal["", "device"] = ""
+    """`device` for what says which devices can train; the window shows that first."""
 
 
 def engines() -> list[EngineEntry]:
@@ -112,6 +118,8 @@ def devices() -> Iterator[Finding]:
             yield from visible_devices(engine, found)
             if engine.name == "jax":
                 yield from hidden_devices(found, present(Path("/")), version_of("jax"))
+            if engine.name == "torch" and all(device.kind == "cpu" for device in found.devices):
+                yield missing_gpu(Path("/"), torch_builds(), os.environ)
 
 
 def visible_devices(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
@@ -127,7 +135,8 @@ def visible_devices(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]
             name=device.name,
             free_mb=device.free_mb / 1000,
         )
-        yield Finding("fine", message("{text}, {precisions}", text=text, precisions=", ".join(device.precisions)))
+        words = message("{text}, {precisions}", text=text, precisions=", ".join(device.precisions))
+        yield Finding("fine", words, about="device")
 
 
 def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
@@ -139,7 +148,51 @@ def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator
             fix = message(
                 "{command}, or stop the process that is using it, because a TPU allows only one process", command=fix
             )
-        yield Finding("note", message("this computer has {name}, but JAX does not detect it", name=name), fix)
+        text = message("this computer has {name}, but JAX does not detect it", name=name)
+        yield Finding("note", text, fix, "device")
+
+
+def torch_builds() -> set[str]:
+    """`cuda` and `rocm`, if the installed PyTorch was built for them; PyTorch is not imported."""
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        return set()
+    libraries = Path(found.origin).parent / "lib"
+    names = {path.name.removeprefix("lib").partition(".")[0] for path in libraries.glob("*torch_*")}
+    return {kind for kind, name in (("cuda", "torch_cuda"), ("rocm", "torch_hip")) if name in names}
+
+
+def missing_gpu(root: Path, builds: set[str], environment: Mapping[str, str]) -> Finding:
+    """Why PyTorch sees no GPU, and what would change that, by the system's files under `root` (Linux)."""
+    cards = [card for card in (root / "sys" / "bus" / "pci" / "devices").glob("*") if _is_graphics_card(card)]
+    vendors = {_read(card / "vendor") for card in cards}
+    node = next((path for name in ("nvidiactl", "dxg") if (path := root / "dev" / name).exists()), None)
+    hidden = environment.get("CUDA_VISIBLE_DEVICES")
+    if _NVIDIA in vendors and node is None:
+        reason = message("this computer has an NVIDIA GPU, but its driver is not running")
+        fix = message("install NVIDIA's driver for your system, then restart the computer")
+    elif node is not None and not os.access(node, os.R_OK | os.W_OK):
+        reason = message("you do not have permission to use {node}", node=node)
+        fix = message("ask an administrator to add you to the group that owns {node}, then log in again", node=node)
+    elif node is not None and hidden is not None and hidden.strip() in ("", "-1"):
+        reason, fix = message("CUDA_VISIBLE_DEVICES hides every GPU"), "unset CUDA_VISIBLE_DEVICES"
+    elif node is not None and "cuda" not in builds:
+        reason = message("the installed PyTorch was built for CPUs only")
+        fix = message("install a CUDA build of PyTorch: see pytorch.org/get-started")
+    elif node is not None:
+        reason = message("PyTorch cannot use the NVIDIA driver, which may be too old for it")
+        fix = message("update NVIDIA's driver, then restart the computer")
+    elif _AMD in vendors and "rocm" not in builds:
+        reason = message("this computer has an AMD GPU, but the installed PyTorch was not built for ROCm")
+        fix = message("install a ROCm build of PyTorch: see pytorch.org/get-started")
+    else:
+        reason = message("this computer has none that PyTorch can use, so it trains on the CPU")
+        fix = message("small models train well on a CPU; for larger ones, use a computer with an NVIDIA GPU")
+    return Finding("note", message("No GPU found: {reason}", reason=reason), fix, "device")
+
+
+def _is_graphics_card(card: Path) -> bool:
+    return _read(card / "class").startswith(_DISPLAYS)
 
 
 def present(root: Path) -> set[str]:

@@ -1,6 +1,6 @@
 """What this machine has and lacks, with the command that fixes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core import formatting
 from app.core.backend_messages import translate_message
 from app.core.backend_words import translate_word
-from app.core.i18n import tr
+from app.core.i18n import tr, trn
 from app.services.backend_client import BackendClient
 from app.widgets.banner import Banner
+from app.widgets.boxes import holder, vbox
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -30,6 +31,8 @@ class MachineCard(Card):
     def __init__(self, client: BackendClient) -> None:
         super().__init__(tr("This computer"))
         self._client = client
+        self.fold: IconButton | None = None
+        """Shows what is fine."""
         self.check_again = IconButton(tr("Check again"), "refresh", "quiet")
         self.check_again.clicked.connect(self.ask)
         self.corner.addWidget(self.check_again)
@@ -50,15 +53,34 @@ class MachineCard(Card):
         self.banner.show_message("error", mistake.message)
 
     def show_findings(self, answer: dict[str, Any]) -> None:
-        """One line per check."""
+        """Which devices can train, then what is wrong, a line each; what is fine is folded away."""
         self.check_again.setEnabled(True)
         self.banner.clear()
         while (item := self.lines.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
-        for finding in answer["findings"]:
+        findings = answer["findings"]
+        about_devices = [one for one in findings if one.get("about") == "device"]
+        rest = [one for one in findings if one.get("about") != "device"]
+        passed = [one for one in rest if one["state"] == "fine"]
+        for finding in (*about_devices, *(one for one in rest if one["state"] != "fine")):
             self.lines.addWidget(FindingLine(finding, self._on_copied))
+        self._fold_passed([FindingLine(finding, self._on_copied) for finding in passed])
+
+    def _fold_passed(self, lines: Sequence[QWidget]) -> None:
+        """Fold away what is fine: whoever looks here wants to know what is not."""
+        if not lines:
+            return
+        inside = holder(vbox(*lines, spacing=10))
+        inside.hide()
+        words = trn("{count} check passed", "{count} checks passed", len(lines))
+        fold = self.fold = IconButton(words, "chevron-right", "quiet")
+        fold.setCheckable(True)
+        fold.toggled.connect(inside.setVisible)
+        fold.toggled.connect(lambda on: fold.set_icon("chevron-down" if on else "chevron-right"))
+        self.lines.addWidget(fold, 0, Qt.AlignmentFlag.AlignLeft)
+        self.lines.addWidget(inside)
 
     def _on_copied(self, command: str) -> None:
         QGuiApplication.clipboard().setText(command)

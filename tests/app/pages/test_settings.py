@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
 
 from app import theme
 from app.core import preferences
@@ -91,16 +92,26 @@ def test_another_runs_folder_is_looked_at_at_once(panel: Page, context, tmp_path
 
 def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Page):
     panel.machine.show_findings({"findings": FINDINGS})
-    assert panel.machine.lines.count() == 2
-    button = panel.machine.lines.itemAt(1).widget().findChild(IconToolButton)
+    button = panel.machine.lines.itemAt(0).widget().findChild(IconToolButton)
     with qtbot.waitSignal(panel.message):
         button.click()
     assert QGuiApplication.clipboard().text() == "apt-get install it"
 
 
+def test_this_computer_leads_with_its_devices_and_folds_what_is_fine(panel: Page):
+    device = {"state": "note", "text": "No GPU found: this computer has none", "mend": "", "about": "device"}
+    panel.machine.show_findings({"findings": [*FINDINGS, device]})
+    lines = [panel.machine.lines.itemAt(place).widget() for place in range(panel.machine.lines.count())]
+    assert "No GPU found" in " ".join(one.text() for one in lines[0].findChildren(QLabel))
+    folded = lines[-1]
+    assert not folded.isVisible()
+    panel.machine.fold.click()
+    assert folded.isVisible()
+
+
 def test_checking_again_replaces_the_lines(panel: Page):
     panel.machine.show_findings({"findings": FINDINGS})
-    panel.machine.show_findings({"findings": FINDINGS[:1]})
+    panel.machine.show_findings({"findings": FINDINGS[1:]})
     assert panel.machine.lines.count() == 1
 
 

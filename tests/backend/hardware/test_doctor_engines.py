@@ -1,5 +1,6 @@
 """The doctor's words on the engines: one is enough, what JAX does not see, what clashes, and what mends it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from backend.contract.catalog import Device, EngineEntry
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.hardware import doctor_engines
-from backend.hardware.doctor_engines import clashes, hidden_devices, present, visible_devices
+from backend.hardware.doctor_engines import clashes, hidden_devices, missing_gpu, present, visible_devices
 
 JAX = EngineEntry("jax", "JAX", "", {})
 TORCH = EngineEntry("torch", "PyTorch", "", {})
@@ -91,3 +92,39 @@ def test_the_processor_is_listed_by_a_child_that_has_ended():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert '"kind":"cpu"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("vendor", "node_mode", "builds", "environment", "words"),
+    [
+        ("", None, {"cuda"}, {}, "has none that PyTorch can use"),
+        ("0x10de", None, {"cuda"}, {}, "its driver is not running"),
+        ("0x10de", 0o666, set(), {}, "was built for CPUs only"),
+        ("0x10de", 0o666, {"cuda"}, {"CUDA_VISIBLE_DEVICES": ""}, "hides every GPU"),
+        ("0x10de", 0o666, {"cuda"}, {}, "cannot use the NVIDIA driver"),
+        ("0x1002", None, {"cuda"}, {}, "not built for ROCm"),
+    ],
+)
+def test_a_missing_gpu_has_a_reason_and_what_would_change_it(
+    tmp_path: Path, vendor: str, node_mode: int | None, builds: set[str], environment: dict[str, str], words: str
+) -> None:
+    if vendor:
+        card = tmp_path / "sys" / "bus" / "pci" / "devices" / "0000:01:00.0"
+        card.mkdir(parents=True)
+        (card / "vendor").write_text(f"{vendor}\n")
+        (card / "class").write_text("0x030000\n")
+    if node_mode is not None:
+        (tmp_path / "dev").mkdir()
+        (tmp_path / "dev" / "nvidiactl").touch(node_mode)
+    found = missing_gpu(tmp_path, builds, environment)
+    assert found.text.startswith("No GPU found: ")
+    assert words in found.text
+    assert found.mend
+    assert found.about == "device"
+
+
+def test_a_node_that_may_not_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "nvidiactl").touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may use everything
+    assert "permission to use" in missing_gpu(tmp_path, {"cuda"}, {}).text
