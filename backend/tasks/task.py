@@ -40,7 +40,10 @@ Use = Literal["training", "measuring", "predicting"]
 
 
 class Task(Protocol):
-    """One task; a module of `backend.tasks` exports its class as `TASK`."""
+    """One task; a module of `backend.tasks` exports its class as `TASK`.
+
+    It may also have `try_settings`: own settings with which a person tries a model, where they differ from the defaults.
+    """
 
     title: ClassVar[str]
     description: ClassVar[str]
@@ -60,8 +63,6 @@ class Task(Protocol):
     """Rows to try a model with if no run's data is at hand, by part."""
     trained_architecture: ClassVar[str]
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
-    try_settings: ClassVar[dict[str, Any]]
-    """Own settings with which a person tries a model, where they differ from the defaults; may be left out."""
     row_view: ClassVar[str]
     """How the window shows a row: `label`, `number`, `entities`, `span`, `text`, `language_model` or `choice`."""
     hub_filter: ClassVar[str]
