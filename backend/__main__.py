@@ -71,11 +71,17 @@ class Parser(ArgumentParser):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Exit code 0 on success, 1 on failure, 2 for unusable input."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     with plain_streams():
-        if problem := _unusable(sys.argv[1:] if arguments is None else arguments):
+        if problem := _unusable(arguments):
             sys.stderr.write(f"burnish: {problem}\n")
             return 2
-        return _execute(_parser(COMMANDS).parse_args(arguments))
+        return _execute(_parser(_named(arguments)).parse_args(arguments))
+
+
+def _named(arguments: list[str]) -> tuple[Command, ...]:
+    """The command that the arguments start with; all commands if they start with none, for the help and for errors."""
+    return tuple(command for command in COMMANDS if arguments[:1] == [command.name]) or COMMANDS
 
 
 def _unusable(arguments: list[str]) -> str:

@@ -25,6 +25,22 @@ def test_unknown_command_names_those_that_there_are(burnish) -> None:
     assert "serve" not in said
 
 
+def test_only_the_arguments_of_the_given_command_are_declared(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    declared: list[str] = []
+    commands = tuple(
+        Command(name, help_, lambda parser: declared.append(parser.prog), lambda arguments: 0)
+        for name, help_ in (("one", "the first"), ("other", "the second"), ("_own", ""))
+    )
+    monkeypatch.setattr(__main__, "COMMANDS", commands)
+
+    assert __main__.main(["one"]) == __main__.main(["_own"]) == 0
+    assert declared == ["burnish one", "burnish _own"]
+
+    with pytest.raises(SystemExit):
+        __main__.main(["another"])
+    assert "choose from 'one', 'other')" in capsys.readouterr().err
+
+
 def test_missing_argument_is_named(burnish) -> None:
     assert "SPEC" in sentence(burnish("train"))
 
