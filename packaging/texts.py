@@ -16,10 +16,12 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from app.core.i18n import DOMAIN, QUESTIONS, SHOWN
-from backend.contract.processes import python_command
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # a script has only its own folder there, and would find the installed checkout instead
+
+from app.core.i18n import DOMAIN, QUESTIONS, SHOWN  # noqa: E402
+from backend.contract.processes import python_command  # noqa: E402
+
 LANGUAGES = ROOT / "resources" / "languages"
 KEYWORDS = {"tr": None, "trn": (1, 2), "said_in": (2,), "message": None, "plural": (1, 2)}
 """Function → which of its arguments are texts, as Babel counts them; None for the first alone."""
