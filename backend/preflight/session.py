@@ -98,13 +98,13 @@ class FeatureSession:
         return load_into_memory(self._make_features(rows, to_train=to_train))
 
     def _make_features(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
-        fixed = draws(self.task) and not to_train
+        fixed = self._draws and not to_train
         return self._draw(self._encode(rows)) if fixed else self._encode(rows, to_train=to_train)
 
     def _key(self, rows: Rows, *, to_train: bool) -> dict[str, Any]:
         return {
             **self.identity(rows),
-            "drawn": self.spec.training.seed if draws(self.task) and not to_train else None,
+            "drawn": self.spec.training.seed if self._draws and not to_train else None,
             **({"to_train": True} if to_train and trains_apart(self.task) else {}),
         }
 
@@ -152,7 +152,7 @@ class FeatureSession:
             rng = generator("draw", source.fingerprint, self.spec.training.seed, epoch, feature)
             return draw_feature(self.task, lists, rng, self.tokenizer)
 
-        padding: batches.Padding = {**self._padding, "draw": draw if draws(self.task) else None}
+        padding: batches.Padding = {**self._padding, "draw": draw if self._draws else None}
         return batches.micro_batches(source, indices, size, **padding)
 
     def batch(self, source: Features, indices: np.ndarray) -> Batch:
@@ -165,6 +165,10 @@ class FeatureSession:
         if self.engine.constant_rows:  # it compiles per length
             return batches.FEW
         return 8 if self.engine.device_memory_mb() is not None else 1  # a processor would only compute the padding
+
+    @cached_property
+    def _draws(self) -> bool:
+        return draws(self.task)
 
     @cached_property
     def _padding(self) -> batches.Padding:
