@@ -2,30 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.core import formatting
 from app.core.actions import Action
 from app.core.heading import GroupHeading
 from app.core.i18n import tr
+from app.core.runs.run_columns import COLUMNS, model_words, state_words, task_words
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import TITLES
-from app.core.tasks import task_title
 from backend.contract.run import search
 
-COLUMNS = {
-    "run": tr("Run"),
-    "state": tr("State"),
-    "task": tr("Task"),
-    "model": tr("Model"),
-    "data": tr("Data"),
-    "best": tr("Best"),
-    "steps": tr("Steps"),
-    "duration": tr("Duration"),
-    "started": tr("Started"),
-    "tags": tr("Tags"),
-}
-"""Of the list of runs: name → title."""
 GROUPS = {
     "": tr("No grouping"),
     "task": tr("Task"),
@@ -41,7 +27,6 @@ WITHOUT = {
     "data": tr("Unknown data"),
     "tag": tr("No tag"),
 }
-_STATES = tuple(TITLES)
 
 
 @dataclass(frozen=True)
@@ -79,36 +64,7 @@ def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
 
 def sort_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
     """Runs sorted by one of COLUMNS; those without a value always come last, ties keep their order."""
-    return search.sort_items(runs, _VALUES[column], descending=descending)
-
-
-def task_words(run: RunSummary) -> str:
-    """The display text of a task such as `text_classification`."""
-    return task_title(run.task)
-
-
-def state_words(run: RunSummary) -> str:
-    """The display text of a state."""
-    return TITLES.get(run.state, run.state)
-
-
-def model_words(run: RunSummary) -> str:
-    """The model's name without its folder."""
-    return formatting.name_of_path(run.model)
-
-
-_VALUES: dict[str, Callable[[RunSummary], Any]] = {
-    "run": lambda run: run.title.casefold(),
-    "state": lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
-    "task": task_words,
-    "model": lambda run: model_words(run).casefold(),
-    "data": lambda run: run.data.casefold(),
-    "best": lambda run: run.best,
-    "steps": lambda run: run.step,
-    "duration": lambda run: run.seconds,
-    "started": lambda run: run.started or run.queued_since,  # what waits is the newest there is
-    "tags": lambda run: tuple(tag.casefold() for tag in run.tags),
-}
+    return search.sort_items(runs, COLUMNS[column].value, descending=descending)
 
 
 def _texts(run: RunSummary) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The table of all runs: its rows and groups, and how a run's name is painted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
@@ -17,8 +17,9 @@ from app import theme
 from app.core import formatting
 from app.core.draft.run_copies import list_differences, previous_run
 from app.core.i18n import inside, tr
+from app.core.runs.run_columns import COLUMNS
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_list import COLUMNS, Line, model_words, state_words, task_words
+from app.core.runs.run_list import Line
 from app.core.runs.run_status import kind_of
 from app.widgets.pill import GAP, SIGN, paint_pill
 from app.widgets.tables.grouped_list import GroupedList, GroupedListModel, Index
@@ -26,25 +27,11 @@ from app.widgets.tables.layout_memory import RememberedColumns
 
 LEFT = 12
 
-WIDTHS = {
-    "state": 136,
-    "task": 150,
-    "model": 112,
-    "data": 112,
-    "best": 156,
-    "steps": 100,
-    "duration": 102,
-    "started": 110,
-    "tags": 120,
-}
-LEAVING = ("steps", "tags", "data", "task", "duration", "model")
-"""What is left out first where there is little room; tags stand below the name too."""
 LEAST_FOR_NAME = 180
 NAMES = tuple(COLUMNS)
 NAME, STATE = NAMES.index("run"), NAMES.index("state")
-FIRST_DESCENDING = ("best", "steps", "duration", "started")
-"""Columns of which the largest value is looked for."""
-
+WIDTHS = {key: column.width for key, column in COLUMNS.items() if column.width}
+LEAVING = sorted((key for key, column in COLUMNS.items() if column.leaves), key=lambda key: COLUMNS[key].leaves)
 
 INSET = 13
 """Where the words of a cell begin, and those of its heading."""
@@ -170,7 +157,7 @@ class RunTable(GroupedList):
     def _on_header_clicked(self, section: int) -> None:
         column = NAMES[section]
         again = column == self._sorted[0]
-        descending = not self._sorted[1] if again else column in FIRST_DESCENDING
+        descending = not self._sorted[1] if again else COLUMNS[column].largest_first
         self.show_sorted(column, descending=descending)
         self.sort_asked.emit(column, descending)
 
@@ -230,39 +217,11 @@ def words_below(run: RunSummary) -> str:
     return "  ".join(filter(None, [run.note, *(f"#{tag}" for tag in run.tags)]))
 
 
-def cell(run: RunSummary, column: str) -> str:
-    """The text of one cell; `column` is one of COLUMNS."""
-    return _CELLS[column](run)
-
-
-def _best(run: RunSummary) -> str:
-    return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}" if run.best is not None else "–"
-
-
-def _steps(run: RunSummary) -> str:
-    total = f" / {formatting.group_digits(run.total_steps)}" if run.total_steps else ""
-    return f"{formatting.group_digits(run.step)}{total}"
-
-
-_CELLS: dict[str, Callable[[RunSummary], str]] = {
-    "run": lambda run: run.title,
-    "state": state_words,
-    "task": task_words,
-    "model": model_words,
-    "data": lambda run: run.data,
-    "best": _best,
-    "steps": _steps,
-    "duration": lambda run: formatting.duration(run.seconds),
-    "started": lambda run: formatting.moment(run.started),
-    "tags": lambda run: " ".join(f"#{tag}" for tag in run.tags),
-}
-
-
 class RunTableModel(GroupedListModel):
     """Runs, with headings if they are grouped."""
 
     def __init__(self) -> None:
-        super().__init__(COLUMNS)
+        super().__init__({key: column.title for key, column in COLUMNS.items()})
 
     def set(self, lines: Sequence[Line]) -> bool:
         """Show these; if the lines hold the same runs, only repaint their cells. Returns whether the lines changed."""
@@ -277,14 +236,14 @@ class RunTableModel(GroupedListModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[self.names[section]]))
+            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[self.names[section]].title))
         return super().headerData(section, orientation, role)
 
     def of_item(self, item: RunSummary, column: str, role: int) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
-            return cell(item, column)
+            return COLUMNS[column].text(item)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tooltip(item) if column in ("run", "state") else cell(item, column)
+            return self._tooltip(item) if column in ("run", "state") else COLUMNS[column].text(item)
         if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "state":
             return item.doubt
         if role == Qt.ItemDataRole.ForegroundRole and column != "run":

@@ -9,9 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
 
+from app.core.runs.run_columns import COLUMNS
 from app.core.runs.run_status import kind_of
 from app.pages.runs.page import Page
-from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES, cell
+from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
@@ -51,7 +52,7 @@ def choose(panel: Page, name: str) -> None:
 
 
 def test_every_run_is_listed_with_its_state(panel):
-    states = {run.name: cell(run, "state") for run in panel.table.runs}
+    states = {run.name: COLUMNS["state"].text(run) for run in panel.table.runs}
     assert states == {
         "old-run": "Finished",
         "sentiment-failed": "Failed",
@@ -63,8 +64,8 @@ def test_every_run_is_listed_with_its_state(panel):
 
 def test_a_finished_run_shows_its_best_metric(panel):
     run = next(run for run in panel.table.runs if run.name == "sentiment-finished")
-    assert cell(run, "best") == "Accuracy 0.8716"
-    assert cell(run, "data") == "train.csv"
+    assert COLUMNS["best"].text(run) == "Accuracy 0.8716"
+    assert COLUMNS["data"].text(run) == "train.csv"
 
 
 def test_lost_runs_are_counted_with_the_way_out(panel):
@@ -258,7 +259,7 @@ def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, co
 def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
     row = next(row for row, run in enumerate(panel.table.runs) if run.name == diverged.name)
     run = panel.table.runs[row]
-    assert (cell(run, "state"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
+    assert (COLUMNS["state"].text(run), kind_of(run.state, run.doubt)) == ("Finished", "warning")
     place = panel.table.model().index(row, NAMES.index("state"))
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
         assert place.data(role).startswith("Training is diverging: the loss has risen from 1.1")

@@ -1,0 +1,95 @@
+"""The columns of the table of runs: what each shows, what it is sorted by, and how much room it needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from app.core import formatting
+from app.core.i18n import tr
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_status import TITLES
+from app.core.tasks import task_title
+
+_STATES = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; the order of COLUMNS is that on screen."""
+
+    key: str
+    title: str
+    value: Callable[[RunSummary], Any]
+    """What runs are sorted by; those with None come last."""
+    text: Callable[[RunSummary], str]
+    width: int = 0
+    """In pixels; 0 for the column that gets the remaining width."""
+    leaves: int = 0
+    """Its place among the columns that are hidden where there is little room, from 1; 0 for one that always stays."""
+    largest_first: bool = False
+    """Whether the first click on its heading brings the largest value to the top."""
+
+
+def task_words(run: RunSummary) -> str:
+    """The display text of a task such as `text_classification`."""
+    return task_title(run.task)
+
+
+def state_words(run: RunSummary) -> str:
+    """The display text of a state."""
+    return TITLES.get(run.state, run.state)
+
+
+def model_words(run: RunSummary) -> str:
+    """The model's name without its folder."""
+    return formatting.name_of_path(run.model)
+
+
+def _state_rank(run: RunSummary) -> int:
+    return _STATES.index(run.state) if run.state in _STATES else len(_STATES)
+
+
+def _best(run: RunSummary) -> str:
+    return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}" if run.best is not None else "–"
+
+
+def _steps(run: RunSummary) -> str:
+    total = f" / {formatting.group_digits(run.total_steps)}" if run.total_steps else ""
+    return f"{formatting.group_digits(run.step)}{total}"
+
+
+_ALL = (
+    Column("run", tr("Run"), lambda run: run.title.casefold(), lambda run: run.title),
+    Column("state", tr("State"), _state_rank, state_words, width=136),
+    Column("task", tr("Task"), task_words, task_words, width=150, leaves=4),
+    Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
+    Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=112, leaves=3),
+    Column("best", tr("Best"), lambda run: run.best, _best, width=156, largest_first=True),
+    Column("steps", tr("Steps"), lambda run: run.step, _steps, width=100, leaves=1, largest_first=True),
+    Column(
+        "duration",
+        tr("Duration"),
+        lambda run: run.seconds,
+        lambda run: formatting.duration(run.seconds),
+        width=102,
+        leaves=5,
+        largest_first=True,
+    ),
+    Column(
+        "started",
+        tr("Started"),
+        lambda run: run.started or run.queued_since,  # what waits is the newest there is
+        lambda run: formatting.moment(run.started),
+        width=110,
+        largest_first=True,
+    ),
+    Column(
+        "tags",
+        tr("Tags"),
+        lambda run: tuple(tag.casefold() for tag in run.tags),
+        lambda run: " ".join(f"#{tag}" for tag in run.tags),
+        width=120,
+        leaves=2,  # they stand below the name too
+    ),
+)
+COLUMNS = {column.key: column for column in _ALL}
