@@ -1,4 +1,4 @@
-"""Finds tasks, sources, engines, metrics, failures and other plugins by name; the only dynamic imports here.
+"""Finds tasks, sources, engines, metrics, failures and other plugins by file name, so that a new one is listed nowhere.
 
 Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded on first
 use; a broken one is named in `problems` and left out.

@@ -1,7 +1,7 @@
 """Runs one attempt: waits its turn, starts the engine, forwards stop requests, ends its processes, records the outcome.
 
-`python -m backend.supervisor RUN [--queue]`, in its own session. It imports nothing but the standard library and
-the run folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
+`python -m backend.supervisor RUN [--queue]`, in its own session. It imports only the standard library and
+light modules of ours, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
 import os
