@@ -65,8 +65,8 @@ def test_fsdp_leaves_a_quarter_of_weights_and_optimizer_on_each(plan):
 def test_rows_that_do_not_divide_are_filled_and_the_next_numbers_named(plan):
     found = plan(13)
     assert [one.rows for one in found.placement] == [4, 4, 4, 1]
-    assert any("3 filler rows" in note and "12 or 16 rows would need none" in note for note in found.notes)
-    assert not any("filler" in note for note in plan(12).notes)
+    assert any("3 padding rows" in note and "12 or 16 rows would need none" in note for note in found.notes)
+    assert not any("padding rows" in note for note in plan(12).notes)
 
 
 def test_rows_per_device_are_those_of_the_spec(plan):
