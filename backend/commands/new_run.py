@@ -15,6 +15,7 @@ from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, new_run_folder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
+from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
@@ -45,7 +46,8 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     from backend.preflight import task_facts
 
     spec = prepared.spec
-    text = spec_file.dump(spec.model_dump(mode="json"))
+    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto)
+    text = reasons + spec_file.dump(spec.model_dump(mode="json"))
     folder = _make(path) if path else _make_dated(spec.name)
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):

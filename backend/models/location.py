@@ -117,7 +117,7 @@ def locate_without_weights(
 
     remote = hub.remote_model(name_or_path, revision)
     folder = hub.download(remote, remote.small_files, report)
-    return ModelLocation(folder, "hub", folder.name, name_or_path)
+    return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
 def fetch(

@@ -7,12 +7,13 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
+from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import RunSpec
 from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
-from backend.preflight import model_options
+from backend.preflight import auto_settings, model_options
 from backend.preflight.datasets import ignore_progress, load_splits, make_task
 from backend.preflight.engine_choice import check_engine, position
 from backend.preflight.task_facts import FittedFacts
@@ -21,10 +22,12 @@ from backend.tokenizers.loading import open_tokenizer
 
 @dataclass(frozen=True)
 class Checked:
-    """A spec that can be trained, with the guessed columns filled in and a hub model's commit pinned."""
+    """A spec that can be trained: guessed columns and automatic settings filled in, a hub model's commit pinned."""
 
     spec: RunSpec
     fitted: FittedFacts
+    auto: tuple[AutoSetting, ...] = ()
+    """What was left at `auto`, and how it was chosen; the spec has the numbers."""
 
 
 def _ignore(sentence: str) -> None:
@@ -62,7 +65,8 @@ def check(
 ) -> Checked:
     """Check everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
-    A hub model that is not downloaded yet is left to the run. `say` receives the guessed columns. Raises InputError.
+    A hub model that is not downloaded yet is left to the run. `say` receives the guessed columns and what was chosen
+    where a setting is `auto`. Raises InputError.
     """
     check_engine(spec)
     choice = _check_hardware(spec)
@@ -81,14 +85,29 @@ def check(
     splits = load_splits(spec, folder, report)
     if splits.guessed:
         say(splits.guessed)
+    auto = auto_settings.resolve(spec, splits, lambda: count_parameters(spec, model or _describe_model(spec)))
+    for setting in auto.chosen:
+        say(setting.reason)
     commit = model.commit if model and model.commit else spec.model.revision
-    complete = spec.model_copy(
+    complete = auto.spec.model_copy(
         update={
             "data": spec.data.model_copy(update={"columns": dict(splits.columns)}),
             "model": spec.model.model_copy(update={"revision": commit}),
         }
     )
-    return Checked(complete, splits.fitted)
+    return Checked(complete, splits.fitted, auto.chosen)
+
+
+def count_parameters(spec: RunSpec, model: ModelLocation) -> int:
+    """The parameters of the model: as the hub says, else as its files or its configuration say."""
+    return (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
+
+
+def _describe_model(spec: RunSpec) -> ModelLocation:
+    """The hub's description and the small files of a model whose weights the run will download."""
+    return location.locate_small_files(
+        spec.model.name_or_path, spec.model.revision, cache=cache_folder() / "weights", offline=is_offline()
+    )
 
 
 def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:

@@ -18,9 +18,10 @@ from backend.engines.engine import Split
 from backend.hardware import devices, planner
 from backend.models import location
 from backend.models.location import ModelLocation
-from backend.preflight import measurements, model_options, sample_lengths, time_estimate
-from backend.preflight.checks import check_model, locate_model
-from backend.preflight.datasets import ignore_progress, load_splits, make_task
+from backend.preflight import auto_settings, measurements, model_options, sample_lengths, time_estimate
+from backend.preflight.auto_settings import AutoResolution
+from backend.preflight.checks import check_model, count_parameters, locate_model
+from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
 from backend.preflight.fixes import MemoryFacts, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
@@ -31,18 +32,14 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
 
     With `is_too_much`, known from a trial, memory fixes are listed even if the estimate fits.
     """
-    model, spec = model_to_plan(spec, report)
-    check_model(spec, model.folder)
-    model_options.check_model_options(spec, model.folder)
-    started = time.perf_counter()
-    splits = load_splits(spec, model.folder, report)
-    reading = time.perf_counter() - started
+    model, splits, auto, reading = _read(spec, report)
+    spec = auto.spec
     sample = sample_lengths.measure(spec, splits, model, report)
     lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
     choice = devices.choose(spec, here)
     rows = len(splits.rows["train"])
     features = max(1, round(rows * per_row))
-    parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
+    parameters = count_parameters(spec, model)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
@@ -86,6 +83,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
         measured=known,
         longest=longest,
         padding=_padding(spec, lengths),
+        auto=list(auto.chosen),
         remedies=remedies,
         notes=[
             *rate_note(spec),
@@ -96,6 +94,18 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
         ],
         problems=memory_problems(needed, available, micro, any(remedy.fits for remedy in remedies)),
     )
+
+
+def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoResolution, float]:
+    """The model, the rows, the spec with numbers to use for planning, and the seconds that reading the rows took."""
+    model, spec = model_to_plan(given, report)
+    check_model(spec, model.folder)
+    model_options.check_model_options(spec, model.folder)
+    started = time.perf_counter()
+    splits = load_splits(spec, model.folder, report)
+    reading = time.perf_counter() - started
+    size = auto_settings.training_size(given, splits, count_parameters(spec, model))
+    return model, splits, auto_settings.choose(spec, size), reading
 
 
 def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:

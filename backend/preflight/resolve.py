@@ -10,11 +10,14 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.safe_text import escape_controls, join_surrogates
 from backend.contract.spec import RunSpec, run_spec, validate
+from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Source
 from backend.preflight import metrics, model_options
 from backend.tasks.task import Task
 
 SPLITS = ("train", "validation", "test")
+BEFORE_AUTO = {"batch_size": 32, "epochs": 3, "learning_rate": 2e-5, "warmup": 0.0}
+"""The defaults of `training` before there was `auto`."""
 
 
 def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
@@ -32,7 +35,19 @@ def read_run(
     """
     folder.check(to_write=to_write)
     values = spec_file.apply_changes(spec_file.read_run(kept or folder.spec), changes or [])
-    return resolve(values, folder.path)
+    return resolve(_with_numbers(values), folder.path)
+
+
+def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a run's spec, with the defaults of before there was `auto` where it gives no number.
+
+    Every run that Burnish starts has numbers; a folder made by hand, or by a stranger, may not.
+    """
+    training = values.get("training")
+    if training is not None and not isinstance(training, dict):
+        return values  # validation says what is wrong
+    given = {name: value for name, value in (training or {}).items() if not (name in BEFORE_AUTO and value == AUTO)}
+    return {**values, "training": {**BEFORE_AUTO, **given}}
 
 
 def resolve(values: dict[str, Any], base: Path) -> RunSpec:

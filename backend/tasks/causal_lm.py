@@ -131,10 +131,7 @@ class CausalLm:
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     trains_apart: bool = False
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 1, "batch_size": 8, "learning_rate": 5e-5, "warmup": 0.03},
-        "evaluation": {"best_metric": "loss"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "loss"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {"text": "It is a truth universally acknowledged,", "prompt": "Name three rivers of Europe."},
         {"text": "She looked out of the window and", "prompt": "Explain in one sentence what a tokenizer does."},

@@ -70,10 +70,7 @@ class MaskedLm:
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     trains_apart: bool = True
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06},
-        "evaluation": {"best_metric": "loss"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "loss"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {"text": "The capital of France is [MASK]."},
         {"text": "She poured a cup of [MASK] tea."},

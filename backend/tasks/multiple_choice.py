@@ -62,10 +62,7 @@ class MultipleChoice:
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what=message("texts with their longest choices")),)
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
-        "evaluation": {"best_metric": "accuracy"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "accuracy"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {
             "text": "She opened her umbrella",

@@ -132,10 +132,7 @@ class QuestionAnswering:
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("question_answering")
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 2, "batch_size": 12, "learning_rate": 3e-5},
-        "evaluation": {"best_metric": "f1"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "f1"}}
     head: Head = Head.QUESTION_ANSWERING
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what=message("questions with their contexts"), beyond="windows"),)
     examples: ClassVar[tuple[dict[str, Any], ...]] = (

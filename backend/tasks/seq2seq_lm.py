@@ -88,10 +88,7 @@ class Seq2SeqLm:
     default_metric: ClassVar[str] = "bleu"
     evaluates_by: Literal["outputs", "generate"] = "generate"
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what="sources"), Limit("max_target_length", "labels", "targets"))
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 16, "learning_rate": 1e-4, "warmup": 0.06},
-        "evaluation": {"best_metric": "loss"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "loss"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {"source": "I have a small house near the river."},
         {"source": "The children are playing in the garden."},

@@ -71,10 +71,7 @@ class TextClassification:
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_classification")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
-        "evaluation": {"best_metric": "accuracy"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "accuracy"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {"text": "Funny, warm and beautifully played."},
         {"text": "The waiter was rude and the soup was cold.", "text_pair": "The service was poor."},

@@ -53,10 +53,7 @@ class TextRegression:
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_regression")
     default_metric: ClassVar[str] = "combined"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
-        "evaluation": {"best_metric": "combined"},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "combined"}}
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {"text": "A plane is taking off.", "text_pair": "An air plane is taking off."},
         {"text": "A cat sleeps on the sofa.", "text_pair": "Stock prices fell today."},

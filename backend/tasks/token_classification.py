@@ -105,7 +105,7 @@ class TokenClassification:
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {
-        "training": {"epochs": 3, "batch_size": 8, "learning_rate": 5e-5, "weight_decay": 0.0},
+        "training": {"weight_decay": 0.0},
         "evaluation": {"best_metric": "f1"},
     }
     examples: ClassVar[tuple[dict[str, Any], ...]] = (

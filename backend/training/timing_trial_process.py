@@ -21,7 +21,7 @@ from backend.contract.redaction import redact
 from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.spec import RunSpec
-from backend.preflight import cost
+from backend.preflight import auto_settings, cost
 from backend.training.failures.out_of_memory import MESSAGE
 from backend.training.timing_trial import refuse_several
 
@@ -50,6 +50,7 @@ def measure_in_process(spec: RunSpec, devices: list[Device], report: Callable[[P
     planned = cost.plan(spec, devices)
     if planned.problems:
         raise InputError(planned.problems[0])
+    spec = auto_settings.with_chosen(spec, planned.auto)
     with _start_process(spec) as process:
         outcome, words = _read_answers(process, report)
         code = process.wait() if outcome is None else 0

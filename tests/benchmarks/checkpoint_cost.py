@@ -94,7 +94,7 @@ def _engine(folder: Path) -> Engine:
             folder=model,
             head=HeadFacts(Head.SEQUENCE_CLASSIFICATION, labels=("no", "yes")),
             model=ModelSection(name_or_path=str(model), initialise="from_config"),
-            training=TrainingSection(batch_size=8),
+            training=TrainingSection(learning_rate=2e-5, batch_size=8),
             devices=("cpu",),
             precision="float32",
             vocabulary=VOCABULARY,

@@ -83,7 +83,7 @@ def test_missing_spec_file_is_one_sentence(tmp_path: Path):
 def test_smallest_spec_is_complete():
     spec = run_spec(MINIMAL)
     assert spec.version == SPEC_VERSION
-    assert spec.training.learning_rate == 2e-5
+    assert spec.training.learning_rate == "auto"
     assert spec.hardware.engine == "torch"
 
 
@@ -99,7 +99,7 @@ def test_spec_cannot_be_changed():
 
 def test_set_reaches_any_depth_and_leaves_the_rest():
     spec = changed("training.batch_size=8", "model.config.num_hidden_layers=4", "data.columns.text=review")
-    assert (spec.training.batch_size, spec.training.epochs) == (8, 3)
+    assert (spec.training.batch_size, spec.training.epochs) == (8, "auto")
     assert spec.model.config == {"num_hidden_layers": 4}
     assert spec.data.columns == {"text": "review"}
 

@@ -10,6 +10,7 @@ from app.core.backend_messages import translate_message
 from app.core.i18n import THIN, plain, tr
 from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.schema_field import (
+    AUTO,
     FieldSchema,
     NotUsableError,
     accepted_words,
@@ -87,17 +88,26 @@ class EnumEditor(Editor):
 
 
 class NumberEditor(Editor):
-    """Integers and floats, also as 3e-5; empty if null is allowed."""
+    """Integers and floats, also as 3e-5; empty if null is allowed, or where Burnish chooses the number."""
 
     def __init__(self, field: FieldSchema) -> None:
         self._line = NumberLine(field.kinds == ("integer",))
         super().__init__(field, self._line)
-        if field.nullable:
+        self._is_auto = AUTO in field.choices
+        if self._is_auto:
+            self._line.setPlaceholderText(AUTO)
+        elif field.nullable:
             self._line.setPlaceholderText(tr("not set"))
         self._line.textEdited.connect(self.changed)
 
-    def value(self) -> int | float | None:
+    def show_chosen(self, value: float | None) -> None:
+        """Show in grey the number that `auto` stands for now; None if that is unknown."""
+        self._line.setPlaceholderText(AUTO if value is None else tr("auto: {number}", number=number_text(value)))
+
+    def value(self) -> int | float | str | None:
         text = plain(self._line.text().strip().replace(" ", "").replace(THIN, ""))
+        if self._is_auto and text.casefold() in ("", AUTO):
+            return AUTO
         if not text and self.field.nullable:
             return None
         try:
@@ -115,7 +125,7 @@ class NumberEditor(Editor):
         return int(number) if self.field.kinds == ("integer",) and number.is_integer() else number
 
     def set_value(self, value: Any) -> None:
-        self._line.setText("" if value is None else number_text(value))
+        self._line.setText("" if value is None or value == AUTO else number_text(value))
 
 
 class TextEditor(Editor):

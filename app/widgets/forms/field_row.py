@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QToolButton, QVBoxLay
 from app import theme
 from app.core.i18n import fill, tr
 from app.widgets.card import label
-from app.widgets.forms.field_editors import Editor, editor_for
-from app.widgets.forms.schema_field import FieldSchema, NotUsableError, accepted_words, mixed_text
+from app.widgets.forms.field_editors import Editor, NumberEditor, editor_for
+from app.widgets.forms.schema_field import AUTO, FieldSchema, NotUsableError, accepted_words, mixed_text
 from app.widgets.icon_label import IconToolButton
 
 GAP = 8
@@ -29,6 +29,7 @@ class FieldRow(QObject):
         super().__init__(parent)
         self.field, self.key = field, key
         self.usual: Any = field.default
+        self._reason = ""
         self.editor: Editor = editor_for(field)
         self.editor.changed.connect(self.edited)
         self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
@@ -49,6 +50,19 @@ class FieldRow(QObject):
         self._used = self._sought = True
         self._place(grid)
         self.show_value(field.default)
+
+    def show_chosen(self, value: float | None, reason: str) -> None:
+        """Show what `auto` stands for now, and in the help why; None and no reason if that is unknown."""
+        if isinstance(self.editor, NumberEditor) and AUTO in self.field.choices:
+            self.editor.show_chosen(value)
+            self._reason = reason
+            hint = "\n".join(self._help_lines())
+            for widget in (self.title, self.editor.target, self.ask):
+                widget.setToolTip(hint)
+
+    def _help_lines(self) -> list[str]:
+        lines = help_lines(self.field, self.key)
+        return [*lines[:1], formatting.sentence(self._reason), *lines[1:]] if self._reason else lines
 
     def _place(self, grid: QGridLayout) -> None:
         row = self._line = grid.rowCount()
@@ -187,7 +201,7 @@ class FieldRow(QObject):
 
     def show_help(self) -> None:
         """Show everything about the field, beside it, until a key or a click elsewhere."""
-        FieldHelp(self.field.title, help_lines(self.field, self.key), self.ask).popup_at(self.ask)
+        FieldHelp(self.field.title, self._help_lines(), self.ask).popup_at(self.ask)
 
 
 def _set_property(widget: QWidget, name: str, value: bool) -> None:

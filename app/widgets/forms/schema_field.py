@@ -17,6 +17,8 @@ from app.core.i18n import figure, group_digits, plain, tr
 from backend.contract.errors import InputError
 from backend.contract.spec_file import parse
 
+AUTO = "auto"
+"""The word that leaves a number to Burnish."""
 _CODE = re.compile("`([^`]*)`")
 
 
@@ -99,14 +101,14 @@ class FieldSchema:
 
     @property
     def editor(self) -> str:
-        """boolean, enum, number, text, words, path, list, mixed (words and numbers) or yaml."""
+        """boolean, enum, number (or auto), text, words, path, list, mixed (words and numbers) or yaml."""
         if self.schema.get("path"):
             return "path"
         if self.kinds == ("boolean",):
             return "boolean"
         if self.choices and not self.kinds:
             return "enum"
-        if self.kinds and set(self.kinds) <= {"integer", "number"} and not self.choices:
+        if self.kinds and set(self.kinds) <= {"integer", "number"} and self.choices in ((), (AUTO,)):
             return "number"
         if self.kinds == ("string",) and not self.choices:
             return "words" if len(self.examples) > 1 else "text"

@@ -1,6 +1,6 @@
 """A form made only from a JSON Schema: it knows types of fields, never individual fields."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -13,6 +13,7 @@ from app.widgets.card import label
 from app.widgets.forms.field_editors import Editor
 from app.widgets.forms.field_row import COLUMNS, FieldRow
 from app.widgets.forms.schema_field import FieldSchema, fields_of
+from backend.contract.rpc.plan import AutoSetting
 
 LABEL_WIDTH = 150
 GAP, RESET_WIDTH, HELP_WIDTH = 10, 34, 28
@@ -145,6 +146,13 @@ class SchemaForm(QWidget):
         """Defaults that override those of the schema; displayed values do not change."""
         for name, row in self._rows.items():
             row.set_usual(values.get(name, row.field.default))
+
+    def show_chosen(self, settings: Sequence[AutoSetting]) -> None:
+        """Show what `auto` stands for now in these fields, by dotted key; in all others that is unknown."""
+        chosen = {setting.key: setting for setting in settings}
+        for row in self._rows.values():
+            found = chosen.get(row.key)
+            row.show_chosen(found.value if found else None, found.reason if found else "")
 
     def _show_used(self) -> None:
         """Hide fields whose `when` does not match other fields' values, along with their errors."""

@@ -23,6 +23,16 @@ class Placement(msgspec.Struct, frozen=True):
     optimizer_mb: float
 
 
+class AutoSetting(msgspec.Struct, frozen=True):
+    """A setting that the spec leaves at `auto`, and how it is resolved."""
+
+    key: str
+    """Dotted: `training.learning_rate`."""
+    value: float
+    reason: str
+    """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`."""
+
+
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost."""
 
@@ -57,6 +67,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the longest sequence of the rows that were looked at."""
     padding: float | None = None
     """Which part of all tokens that are computed is padding, estimated from these rows."""
+    auto: list[AutoSetting] = []
+    """What the spec leaves at `auto`."""
     remedies: list[MemoryFix] = []
     """What would make it fit, the gentlest first; empty where it fits."""
     notes: list[str] = []

@@ -6,6 +6,7 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic.config import JsonDict
 
 from backend.contract.messages import message
+from backend.contract.spec.auto import AUTO, OrAuto
 from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
@@ -26,15 +27,16 @@ Schedule = Literal[
 class TrainingSection(Section):
     """How the weights are trained."""
 
-    epochs: Annotated[float, Field(title="Epochs", gt=0, le=10_000)] = 3
-    """Number of passes over the training data. Usually 2 to 5, up to 20 with few rows; more tends to overfit."""
+    epochs: Annotated[float, Field(title="Epochs", gt=0, le=10_000), OrAuto()] = AUTO
+    """Number of passes over the training data. `auto` chooses 1 to 12, or up to 20 from scratch: the fewer rows, the
+    more. Too many overfit."""
     max_steps: Annotated[int | None, Field(title="Max steps", ge=1, le=10**12, json_schema_extra=ADVANCED)] = None
     """Stop after this many optimizer steps, regardless of `epochs`."""
-    batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
+    batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000), OrAuto()] = AUTO
     """Rows per optimizer step, across all devices. They are split into as many micro-batches as memory requires.
-    Usually 8 to 64."""
-    learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10)] = 2e-5
-    """The peak learning rate. With AdamW, usually 1e-5 to 5e-5 for models of 100 million parameters or more, up to
+    `auto` chooses 4 to 32: the fewer rows, the smaller. Usually 8 to 64."""
+    learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10), OrAuto()] = AUTO
+    """The peak learning rate. `auto` chooses it by the size of the model, the adapter and the optimizer. With AdamW, usually 1e-5 to 5e-5 for models of 100 million parameters or more, up to
     5e-4 for smaller models and from scratch, and 1e-4 to 1e-3 for an adapter. Lion needs 3 to 10 times less, SGD 1e-3
     to 1e-1."""
     max_records: Annotated[int | None, Field(title="Max records", ge=1, le=10**12, json_schema_extra=ADVANCED)] = None
@@ -53,9 +55,10 @@ class TrainingSection(Section):
     schedule: Annotated[Schedule, Field(title="Schedule")] = "linear"
     """How the learning rate changes after the warmup: `linear` and `cosine` fall to zero, `constant` (or
     `constant_with_warmup`) does not change, `one_cycle` rises and falls linearly."""
-    warmup: Annotated[float, Field(title="Warmup", ge=0)] = 0.0
+    warmup: Annotated[float, Field(title="Warmup", ge=0), OrAuto()] = AUTO
     """How long the learning rate rises from zero: below 1, a fraction of all steps; 1 or more, a number of steps.
-    Usually 0.03 to 0.1. It keeps the first steps from damaging the model."""
+    Usually 0.03 to 0.1; `auto` chooses 0.1, and none for a very short run. It keeps the first steps from damaging the
+    model."""
     schedule_steps: Annotated[int | None, Field(title="Schedule steps", ge=1, json_schema_extra=ADVANCED)] = None
     """Number of steps that the schedule spans. Empty uses the run's number of steps."""
     schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=_RESTARTS)] = 1
@@ -106,6 +109,7 @@ class TrainingSection(Section):
     @field_validator("schedule_end")
     @classmethod
     def _ends_below_its_peak(cls, end: float, info: ValidationInfo) -> float:
-        if info.data.get("schedule") == "polynomial" and end >= info.data.get("learning_rate", float("inf")):
+        peak = info.data.get("learning_rate", AUTO)
+        if info.data.get("schedule") == "polynomial" and peak != AUTO and end >= peak:
             raise ValueError(message("the last learning rate must be below training.learning_rate"))
         return end

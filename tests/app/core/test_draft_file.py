@@ -121,7 +121,7 @@ def test_an_own_preset_is_listed_used_by_include_and_deleted(monkeypatch, tmp_pa
 
 
 def test_a_preset_keeps_what_is_not_its_default_and_what_always_matters(catalog):
-    draft = Draft({"training": {"epochs": 3, "warmup": 0.0, "weight_decay": 0.3}})
+    draft = Draft({"training": {"epochs": 3, "warmup": "auto", "weight_decay": 0.3}})
     assert fragment(draft, ["training"], settings_of(catalog, draft)) == {
         "training": {"epochs": 3, "weight_decay": 0.3}
     }

@@ -47,7 +47,7 @@ def test_settings_are_those_of_what_was_chosen(catalog):
 def test_changed_is_what_differs_from_its_default(catalog):
     draft = Draft({**DRAFT, "data": {"train": "a.csv"}, "name": "x"})
     assert [(one.setting.key, one.words) for one in changed_settings(settings_of(catalog, draft), draft)] == [
-        ("training.batch_size", "Batch size: 32 → 8")
+        ("training.batch_size", "Batch size: auto → 8")
     ]
 
 

@@ -74,15 +74,15 @@ def test_a_choice_is_called_by_its_title_and_stays_what_it_is(qtbot, styled):
 def test_a_mistake_is_told_in_plain_words_and_the_last_good_value_stays(qtbot, form: SchemaForm):
     typed(qtbot, form, "batch_size", "0")
     assert form.mistakes() == {"batch_size": "Enter 1 or more."}
-    assert form.values()["batch_size"] == 32
+    assert form.values()["batch_size"] == "auto"
 
 
 def test_words_in_a_number_field_are_told(qtbot, form: SchemaForm):
     typed(qtbot, form, "batch_size", "many")
-    assert form.mistakes() == {"batch_size": "Enter a whole number."}
+    assert form.mistakes() == {"batch_size": "Enter “auto” or a whole number."}
 
 
-@pytest.mark.parametrize(("name", "example"), [("epochs", "3"), ("adam_epsilon", "1e-8"), ("learning_rate", "2e-5")])
+@pytest.mark.parametrize(("name", "example"), [("weight_decay", "0.01"), ("adam_epsilon", "1e-8")])
 def test_the_example_of_a_number_fits_its_field(qtbot, form: SchemaForm, name: str, example: str):
     typed(qtbot, form, name, "three")
     assert form.mistakes() == {name: f"Enter a number such as {example}."}

@@ -30,7 +30,7 @@ def opened(task: dict[str, Any]) -> JaxEngine:
     engine = JaxEngine()
     engine.load(
         loading(
-            Path(task["model"]), facts(Head(task["head"])), TrainingSection(seed=7, weight_decay=0.1),
+            Path(task["model"]), facts(Head(task["head"])), TrainingSection(learning_rate=2e-5, seed=7, weight_decay=0.1),
             vocabulary=task["vocabulary"], model={"dropout": task.get("dropout", 0.0)},
             devices=tuple("cpu" if number == 0 else f"cpu:{number}" for number in numbers),
             hardware=Settings(**task.get("settings", {})),

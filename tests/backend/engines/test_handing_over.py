@@ -19,7 +19,7 @@ from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
-TRAINING = TrainingSection(seed=7)
+TRAINING = TrainingSection(learning_rate=2e-5, seed=7)
 HEAD = Head.SEQUENCE_CLASSIFICATION
 LORA = Settings(rank=2, dora=True, bias="all")
 CASES: dict[str, tuple[str, Head, Settings | None]] = {

@@ -39,7 +39,9 @@ from tests.backend.engines.tiny_models import PADDING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
 RATE = 1e-2
-TRAINING = TrainingSection(weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1)
+TRAINING = TrainingSection(
+    learning_rate=2e-5, weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1
+)
 CASES = {
     "bert": (Head.SEQUENCE_CLASSIFICATION, AutoModelForSequenceClassification),
     "gpt2": (Head.CAUSAL_LM, AutoModelForCausalLM),

@@ -16,7 +16,7 @@ from backend.engines.jax.engine import JaxEngine
 from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.head_batches import facts, head_batch
 
-TRAINING = TrainingSection(seed=7)
+TRAINING = TrainingSection(learning_rate=2e-5, seed=7)
 HEAD = facts(Head.SEQUENCE_CLASSIFICATION)
 
 

@@ -51,7 +51,7 @@ def test_a_text_with_several_end_tokens_is_read_at_the_last(name: str, smallest:
     head = facts(Head.SEQUENCE_CLASSIFICATION)
     batch = head_batch(head.head, 5, end=END)
     batch["input_ids"][:, 1] = END
-    training = TrainingSection(seed=1)
+    training = TrainingSection(learning_rate=2e-5, seed=1)
     ours, theirs = KINDS[0](), KINDS[1]()
     for engine in (ours, theirs):
         engine.load(loading(smallest(name), head, training, model={"dropout": 0.0}))

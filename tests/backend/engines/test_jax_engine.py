@@ -28,7 +28,9 @@ from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.tiny_models import ENDS, MODELS, PADDING
 
 RATE = 1e-2
-TRAINING = TrainingSection(weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1)
+TRAINING = TrainingSection(
+    learning_rate=2e-5, weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1
+)
 NAMES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(models.__path__) if one.name != "family")
 KNOWN = [(name, head) for name in NAMES for head in find_family({"model_type": name}).heads]
 QUICK = {

@@ -103,7 +103,7 @@ def test_at_2048_tokens_positions_are_those_of_torch(name: str, tmp_path: Path):
     head, build = LONG_MODELS[name]
     torch.manual_seed(3)
     build().save_pretrained(tmp_path)
-    batch, training = long_batch(head), TrainingSection(seed=7)
+    batch, training = long_batch(head), TrainingSection(learning_rate=2e-5, seed=7)
     engines = [opened(kind, tmp_path, head, training) for kind in (JaxEngine, TorchEngine)]
     ours, theirs = (engine.evaluate(batch)["token_loss"] for engine in engines)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=LONG["token"])
@@ -119,7 +119,11 @@ def test_a_scaling_that_is_not_known_is_refused_by_name(kind: str, tiny: Callabl
         InputError, match=rf"does not support the rotary positions '{kind}' of this model; .*choose PyTorch"
     ):
         opened(
-            JaxEngine, tiny("llama"), Head.CAUSAL_LM, TrainingSection(), model={"config": {"rope_parameters": scaling}}
+            JaxEngine,
+            tiny("llama"),
+            Head.CAUSAL_LM,
+            TrainingSection(learning_rate=2e-5),
+            model={"config": {"rope_parameters": scaling}},
         )
 
 
@@ -142,7 +146,12 @@ def gradient_of(folder: Path, name: str, precision: str, to: Path) -> tuple[floa
     """The loss of freshly initialised weights and all that one plain step of gradient descent takes from them."""
     head = HEADS.get(name, Head.SEQUENCE_CLASSIFICATION)
     plain = TrainingSection(
-        optimizer="sgd", optimizer_options={"momentum": 0.0}, weight_decay=0.0, max_gradient_norm=None, seed=7
+        learning_rate=2e-5,
+        optimizer="sgd",
+        optimizer_options={"momentum": 0.0},
+        weight_decay=0.0,
+        max_gradient_norm=None,
+        seed=7,
     )
     padding = PADDING.get(name, 0)
     engine = opened(

@@ -38,7 +38,9 @@ def test_a_decoder_lies_above_its_encoder():
 
 
 def test_a_step_with_layer_decay_equals_one_group_for_each_rate(bert, engine_for, tmp_path):
-    training = TrainingSection(layer_decay=0.5, weight_decay=0.0, max_gradient_norm=None, adam_epsilon=1e-4)
+    training = TrainingSection(
+        learning_rate=2e-5, layer_decay=0.5, weight_decay=0.0, max_gradient_norm=None, adam_epsilon=1e-4
+    )
     engine = engine_for(bert, HEAD, training)
     engine.export(tmp_path)
     from transformers import AutoModelForSequenceClassification
@@ -72,7 +74,7 @@ def test_a_step_with_layer_decay_equals_one_group_for_each_rate(bert, engine_for
     ],
 )
 def test_frozen_parts_stay_and_the_others_learn(frozen, still, stays, bert, engine_for):
-    engine = engine_for(bert, HEAD, TrainingSection(), model={"frozen": frozen})
+    engine = engine_for(bert, HEAD, TrainingSection(learning_rate=2e-5), model={"frozen": frozen})
     before = {name: value.clone() for name, value in engine._model.state_dict().items()}
     engine.train_step([text_batch(6)], 0, 1e-2)
     after = engine._model.state_dict()
@@ -82,17 +84,17 @@ def test_frozen_parts_stay_and_the_others_learn(frozen, still, stays, bert, engi
 
 def test_a_pattern_that_matches_nothing_is_refused_with_examples(bert, engine_for):
     with pytest.raises(InputError, match=r"'\*\.h\.0\.\*' does not match any parameter; the parameters include bert\."):
-        engine_for(bert, HEAD, TrainingSection(), model={"frozen": ["*.h.0.*"]})
+        engine_for(bert, HEAD, TrainingSection(learning_rate=2e-5), model={"frozen": ["*.h.0.*"]})
 
 
 def test_more_layers_than_there_are_is_refused(gpt2, engine_for):
     with pytest.raises(InputError, match="3 lower layers are more than the 2"):
-        engine_for(gpt2, LANGUAGE, TrainingSection(), model={"frozen": [3]})
+        engine_for(gpt2, LANGUAGE, TrainingSection(learning_rate=2e-5), model={"frozen": [3]})
 
 
 def test_nothing_left_to_train_is_refused(bert, engine_for):
     with pytest.raises(InputError, match="nothing to train"):
-        engine_for(bert, HEAD, TrainingSection(), model={"frozen": ["encoder", "classifier"]})
+        engine_for(bert, HEAD, TrainingSection(learning_rate=2e-5), model={"frozen": ["encoder", "classifier"]})
 
 
 def test_a_checkpoint_leaves_out_what_is_frozen_and_resumes_to_the_bit(gpt2, engine_for, tmp_path):
@@ -101,12 +103,12 @@ def test_a_checkpoint_leaves_out_what_is_frozen_and_resumes_to_the_bit(gpt2, eng
     def steps(engine, numbers):
         return engine.read([engine.train_step([language_batch(4, seed=step)], step, 1e-3) for step in numbers])
 
-    whole = engine_for(gpt2, LANGUAGE, TrainingSection(), model={"frozen": [1]})
+    whole = engine_for(gpt2, LANGUAGE, TrainingSection(learning_rate=2e-5), model={"frozen": [1]})
     steps(whole, range(2))
     whole.save(tmp_path)()
     assert not {name for name in load_file(tmp_path / "model.safetensors") if "wte" in name or ".h.0." in name}
     expected = steps(whole, range(2, 4))
-    resumed = engine_for(gpt2, LANGUAGE, TrainingSection(), model={"frozen": [1]})
+    resumed = engine_for(gpt2, LANGUAGE, TrainingSection(learning_rate=2e-5), model={"frozen": [1]})
     resumed.restore(tmp_path)
     assert steps(resumed, range(2, 4)) == expected
 

@@ -27,7 +27,7 @@ from tests.backend.engines.example_batches import (
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.tiny_models import PADDING
 
-TRAINING = TrainingSection(seed=5)
+TRAINING = TrainingSection(learning_rate=2e-5, seed=5)
 
 
 def weights(engine, folder):

@@ -20,7 +20,7 @@ from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.tiny_models import PADDING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
-TRAINING = TrainingSection(seed=7)
+TRAINING = TrainingSection(learning_rate=2e-5, seed=7)
 FIRST, SECOND, DRAWN = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2
 NEW = NewTokens({FIRST: (5, 9, 11), SECOND: (7,), DRAWN: ()})
 SPARE = NewTokens({50: (5, 9), 51: (7, 55)}, known=50)

@@ -60,7 +60,9 @@ PLAIN = {
 
 def training(case: str, **changes) -> TrainingSection:
     values = {"weight_decay": 0.1, "max_gradient_norm": LIMIT, "seed": 7, **changes}
-    return TrainingSection(optimizer=case.split("-")[0], optimizer_options=PLAIN[case][0], **values)
+    return TrainingSection(
+        optimizer=case.split("-")[0], optimizer_options=PLAIN[case][0], **{"learning_rate": 2e-5, **values}
+    )
 
 
 def plain_groups(model):
@@ -154,5 +156,5 @@ def test_adafactor_with_its_own_rate_and_layer_decay_is_refused(bert, engine_for
 def test_only_adamw_trains_a_large_embedding_by_rows(engine_for):
     from tests.backend.engines.example_batches import BERT_TINY
 
-    engine = engine_for(BERT_TINY, HEAD, TrainingSection(optimizer="adam"), vocabulary=30522)
+    engine = engine_for(BERT_TINY, HEAD, TrainingSection(learning_rate=2e-5, optimizer="adam"), vocabulary=30522)
     assert engine._words is None

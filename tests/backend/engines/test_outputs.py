@@ -178,7 +178,7 @@ def test_a_batch_without_any_target_costs_nothing_and_breaks_nothing(engine_for,
 
 @pytest.mark.parametrize("name", BEAMS)
 def test_answerability_is_learnt_only_where_it_is_given(name, engine_for, tiny):
-    training = TrainingSection(seed=7, weight_decay=0)
+    training = TrainingSection(learning_rate=2e-5, seed=7, weight_decay=0)
     engine = engine_for(tiny(name), facts(Head.QUESTION_ANSWERING_BEAM), training, model={"dropout": 0.0})
     parts = [each for key, each in engine._model.named_parameters() if "answer_class" in key]
     before = [each.detach().clone() for each in parts]

@@ -43,7 +43,7 @@ def trained_by_the_engine(**sections) -> int:
     head = HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b"))
     loaded = engine.load(
         LoadRequest(
-            folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(),
+            folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(learning_rate=2e-5),
             devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0, hardware=Settings(threads=1),
             adapter=model_options.adapter_settings(made),
         )

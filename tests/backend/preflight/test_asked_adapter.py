@@ -42,7 +42,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Adapted:
     run.checkpoint(4).mkdir(parents=True)
     values = {"version": 1, "name": "adapted", "task": {"type": "text_classification"}, "data": {"train": "x.csv"}}
     values |= {"model": {"name_or_path": str(base)}, "hardware": {"device": "cpu"}}
-    values |= {"adapter": {"type": "lora", "rank": 2, "saved": "adapter"}}
+    values |= {"training": {"learning_rate": 2e-5}, "adapter": {"type": "lora", "rank": 2, "saved": "adapter"}}
     run.spec.write_text(spec_file.dump(values), encoding="utf-8")
     spec = resolve(values, run.path)
     task, tokenizer = make_task(spec), open_tokenizer(str(base))

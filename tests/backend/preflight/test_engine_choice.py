@@ -86,7 +86,7 @@ def test_the_catalog_lists_the_optimizers_that_the_engine_makes():
     made = []
     for name in registry.names("optimizer"):
         with suppress(InputError):
-            Optimizer(TrainingSection(optimizer=name), frozenset(), {"weight": 1.0})
+            Optimizer(TrainingSection(learning_rate=2e-5, optimizer=name), frozenset(), {"weight": 1.0})
             made.append(name)
     assert tuple(made) == JaxEntry.optimizers
 

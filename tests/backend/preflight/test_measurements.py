@@ -100,7 +100,7 @@ def test_a_damaged_file_is_no_measurement(cache: Path):
 def test_a_training_of_the_same_shape_tells_its_speed():
     for batch_size, seconds in ((8, 0.5), (64, 1.0)):
         measurements.remember(key(**{"training.batch_size": batch_size}), measured(step_seconds=seconds))
-    spec = run_spec({"task": {"type": "y"}, "model": {"name_or_path": str(MODEL)}, "data": {"train": "/t.csv"}})
-    assert spec.training.batch_size == 32
+    values = {"task": {"type": "y"}, "model": {"name_or_path": str(MODEL)}, "data": {"train": "/t.csv"}}
+    spec = run_spec({**values, "training": {"batch_size": 32}})
     assert measurements.expected_throughput(spec, MODEL, "cpu", "float32") == pytest.approx(8 * 20 / 0.5)
     assert measurements.expected_throughput(spec, MODEL, "cuda:0", "float32") is None

@@ -79,7 +79,7 @@ def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):
     assert [part.name for part in found.time] == ["Tokenizing", "Training", "Evaluations", "Predictions"]
     assert found.time[0].seconds is not None
     assert found.time[1].seconds is None
-    assert found.time[2].words == "3 × 10 rows"
+    assert found.time[2].words == "12 × 10 rows"
     assert found.seconds is None
 
 

@@ -100,7 +100,7 @@ def saved(kind: str, folder: Path) -> Path:
 def loss_and_norm(folder: Path, source: Features) -> tuple[float, float, float]:
     """Loss, gradient norm and number of targets of one step over all features."""
     engine = TorchEngine()
-    engine.load(loading(folder, HeadFacts(Head.CAUSAL_LM), TrainingSection(), vocabulary=VOCABULARY))
+    engine.load(loading(folder, HeadFacts(Head.CAUSAL_LM), TrainingSection(learning_rate=2e-5), vocabulary=VOCABULARY))
     batch = collate(source, np.arange(len(source)), pad_token_id=0, head=Head.CAUSAL_LM)
     [numbers] = engine.read([engine.train_step([batch], 1, 1e-3)])
     return numbers.loss, numbers.gradient_norm, targets(Head.CAUSAL_LM, batch)

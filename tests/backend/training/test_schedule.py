@@ -9,7 +9,7 @@ from backend.training.schedule import learning_rate, warmup_steps
 
 
 def rates(total: int, **settings: object) -> list[float]:
-    training = TrainingSection(learning_rate=1.0, **settings)
+    training = TrainingSection(learning_rate=1.0, **{"warmup": 0.0, **settings})
     return [learning_rate(step, total, training) for step in range(1, total + 1)]
 
 

@@ -1,0 +1,224 @@
+"""Chooses the settings that a spec leaves at `auto`: learning rate, epochs, batch size and warmup.
+
+Pure functions of the model's size, the number of training examples, and what is trained; the same spec and data always
+give the same numbers. They are resolved once, when a run is planned or started, and written into the run's spec.
+
+Sources:
+- Learning rate of all weights: Devlin et al. 2019 (BERT: 2e-5 to 5e-5 for 110 and 340 million parameters), Turc et al.
+  2019 (small BERTs: 1e-4 and 3e-4 for the smallest ones), Liu et al. 2019 (RoBERTa-large: 1e-5 to 3e-5). A power law
+  through 4e-4 at 4.4 million and 4e-5 at 110 million parameters meets all of them.
+- From scratch: Brown et al. 2020, table 2.1 (6e-4 at 125 million, 3e-4 at 350 million, 2e-4 at 1.3 billion).
+- LoRA: Hu et al. 2022 (2e-4 to 5e-4 for RoBERTa and GPT-2); Schulman et al. 2025, "LoRA without regret" (ten times the
+  rate of full fine-tuning).
+- Lion: Chen et al. 2023 (a third to a tenth of AdamW's rate).
+- Epochs and warmup with few rows: Mosbach et al. 2021 and Zhang et al. 2021 (many more than 3 epochs, a tenth of the
+  steps as warmup); with many rows: Devlin et al. 2019 (3 epochs). From scratch: Muennighoff et al. 2023 (repeating data
+  a few times is as good as new data, and more helps less and less).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from backend.contract.messages import message
+from backend.contract.rpc.plan import AutoSetting
+from backend.contract.spec import RunSpec, TrainingSection
+from backend.contract.spec.auto import AUTO
+from backend.preflight.datasets import Splits, make_task
+from backend.preflight.steps import steps_per_epoch, total_steps
+
+KEYS = ("batch_size", "epochs", "learning_rate", "warmup")
+"""The settings of `training` that may be `auto`, in the order in which they are chosen."""
+LEAST_RATE, MOST_RATE = 1e-5, 5e-4
+"""Of all weights of a pretrained model, with AdamW."""
+LEAST_ADAPTER_RATE, MOST_ADAPTER_RATE = 1e-4, 1e-3
+LEAST_NEW_RATE, MOST_NEW_RATE = 1e-4, 1e-3
+OPTIMIZERS = {"lion": 0.2, "sgd": 100.0}
+"""An optimizer's learning rate as a multiple of AdamW's; 1 for those not listed."""
+EXAMPLES = 5_000
+"""A pretrained model sees about as many examples, however few rows there are."""
+NEW_EXAMPLES = 50_000
+"""The same for new weights."""
+MOST_EPOCHS, MOST_NEW_EPOCHS, MOST_TEXT_EPOCHS = 12, 20, 5
+"""With few rows. More with new weights, and less of text that a model continues or rewrites, because it learns that by
+heart."""
+WARMUP, FEWEST_STEPS = 0.1, 50
+"""The share of all steps, and the length from which a run has a warmup."""
+CHARACTERS_PER_TOKEN = 4
+"""Of running text, to count its blocks before it is tokenized."""
+
+
+@dataclass(frozen=True)
+class TrainingSize:
+    """What the settings are chosen from."""
+
+    model: str
+    """Its name, for the reasons."""
+    parameters: int
+    examples: int
+    """Rows, or blocks of running text."""
+    is_new: bool = False
+    """Whether the weights are drawn anew."""
+    has_adapter: bool = False
+    writes: bool = False
+    """Whether the model's outputs are text."""
+
+
+def learning_rate(size: TrainingSize, optimizer: str = "adamw") -> float:
+    """The peak learning rate, with one significant digit; it falls with the size of the model."""
+    if size.is_new:
+        rate = _clamp(6e-4 * (size.parameters / 125e6) ** -0.5, LEAST_NEW_RATE, MOST_NEW_RATE)
+    elif size.has_adapter:
+        rate = _clamp(10 * _full_rate(size.parameters), LEAST_ADAPTER_RATE, MOST_ADAPTER_RATE)
+    else:
+        rate = _clamp(_full_rate(size.parameters), LEAST_RATE, MOST_RATE)
+    return float(f"{rate * OPTIMIZERS.get(optimizer, 1.0):.0e}")
+
+
+def _full_rate(parameters: int) -> float:
+    """The power law through 4e-4 at 4.4 million and 4e-5 at 110 million parameters."""
+    return 4e-4 * (max(1, parameters) / 4.4e6) ** -0.715
+
+
+def _clamp(value: float, least: float, most: float) -> float:
+    return min(max(value, least), most)
+
+
+def batch_size(size: TrainingSize) -> int:
+    """Rows per step: small with few rows, so that there are enough steps."""
+    return next((batch for below, batch in ((64, 4), (2_000, 8), (10_000, 16)) if size.examples < below), 32)
+
+
+def epochs(size: TrainingSize) -> float:
+    """Passes over the data, at least one; never more with more rows."""
+    most = MOST_NEW_EPOCHS if size.is_new else MOST_TEXT_EPOCHS if size.writes else MOST_EPOCHS
+    least = 3 if size.examples < 50_000 else 2 if size.examples < 500_000 else 1
+    wanted = round((NEW_EXAMPLES if size.is_new else EXAMPLES) / max(1, size.examples))
+    return float(max(least, min(most, wanted)))
+
+
+def warmup(total_steps: int, schedule: str = "linear") -> float:
+    """The share of all steps; none for a very short run, or for a schedule that is said to be constant."""
+    return 0.0 if total_steps < FEWEST_STEPS or schedule == "constant" else WARMUP
+
+
+@dataclass(frozen=True)
+class AutoResolution:
+    """A spec in which every setting is a number, and how those that were `auto` were chosen."""
+
+    spec: RunSpec
+    chosen: tuple[AutoSetting, ...]
+
+
+def needs_size(spec: RunSpec) -> bool:
+    """Whether any setting is `auto`, so that `resolve` must know the model and the data."""
+    return any(getattr(spec.training, name) == AUTO for name in KEYS)
+
+
+def resolve(spec: RunSpec, splits: Splits, parameters: Callable[[], int]) -> AutoResolution:
+    """Choose what is `auto` in `spec`. `parameters` counts those of the model, which may have to be read for that."""
+    if not needs_size(spec):
+        return AutoResolution(spec, ())
+    return choose(spec, training_size(spec, splits, parameters()))
+
+
+def choose(spec: RunSpec, size: TrainingSize) -> AutoResolution:
+    """Choose what is `auto` in `spec` for a training of this size."""
+    training, chosen = spec.training, []
+    for name in KEYS:
+        if getattr(training, name) == AUTO:
+            value, reason = _CHOICES[name](size, training)
+            training = training.model_copy(update={name: value})
+            chosen.append(AutoSetting(f"training.{name}", value, reason))
+    return AutoResolution(spec.model_copy(update={"training": training}), tuple(chosen))
+
+
+def training_size(spec: RunSpec, splits: Splits, parameters: int) -> TrainingSize:
+    """The size of a training run with these rows."""
+    return TrainingSize(
+        model=Path(spec.model.name_or_path).name or spec.model.name_or_path,
+        parameters=parameters,
+        examples=_count_examples(spec, splits),
+        is_new=spec.model.initialise == "from_config",
+        has_adapter=spec.adapter is not None,
+        writes=make_task(spec).head.declared.over_vocabulary,
+    )
+
+
+def _count_examples(spec: RunSpec, splits: Splits) -> int:
+    """The rows; running text has about as many examples as its characters fill blocks."""
+    rows, column = splits.rows["train"], splits.columns.get("text")
+    if spec.task.get("rows") != "blocks" or column is None:
+        return len(rows)
+    characters = pc.sum(pc.utf8_length(rows.table[column].cast("string"))).as_py() or 0
+    return max(1, characters // (CHARACTERS_PER_TOKEN * splits.facts["max_length"]))
+
+
+def with_chosen(spec: RunSpec, chosen: Iterable[AutoSetting]) -> RunSpec:
+    """The spec with what was chosen for it before."""
+    changes = {one.key: one.value for one in chosen}
+    training = {name: changes[f"training.{name}"] for name in KEYS if f"training.{name}" in changes}
+    return spec.model_copy(update={"training": spec.training.model_copy(update=training)})
+
+
+# Each chooses a setting and gives the reason.
+
+
+def _choose_batch_size(size: TrainingSize, training: TrainingSection) -> tuple[float, str]:
+    value = batch_size(size)
+    if value >= 32:
+        return value, message("batch size {value}: there are {examples:,} training examples", value=value, examples=size.examples)  # fmt: skip
+    return value, message(
+        "batch size {value}: with {examples:,} training examples, small batches give enough steps",
+        value=value,
+        examples=size.examples,
+    )
+
+
+def _choose_epochs(size: TrainingSize, training: TrainingSection) -> tuple[float, str]:
+    value = epochs(size)
+    facts: dict[str, Any] = {"value": f"{value:g}", "examples": size.examples}
+    if training.max_steps is not None or training.max_records is not None:
+        limit = "max_steps" if training.max_steps is not None else "max_records"
+        return value, message("epochs {value}: not used, because training.{limit} is set", **facts, limit=limit)
+    if value > 3:
+        return value, message("epochs {value}: there are only {examples:,} training examples; the model sees each of them more often", **facts)  # fmt: skip
+    return value, message("epochs {value}: {examples:,} training examples need no more passes", **facts)
+
+
+def _choose_learning_rate(size: TrainingSize, training: TrainingSection) -> tuple[float, str]:
+    value = learning_rate(size, training.optimizer)
+    facts = {"value": f"{value:.0e}".replace("e-0", "e-"), "model": size.model, "count": _millions(size.parameters)}
+    if size.is_new:
+        return value, message("learning rate {value}: {model} has {count} million parameters, and they are new; new weights need larger steps", **facts)  # fmt: skip
+    if size.has_adapter:
+        return value, message("learning rate {value}: {model} has {count} million parameters, and an adapter needs about ten times larger steps than full fine-tuning", **facts)  # fmt: skip
+    if value >= 1e-4:
+        return value, message("learning rate {value}: {model} has {count} million parameters; small models need larger steps", **facts)  # fmt: skip
+    return value, message("learning rate {value}: {model} has {count} million parameters; large models need smaller steps", **facts)  # fmt: skip
+
+
+def _choose_warmup(size: TrainingSize, training: TrainingSection) -> tuple[float, str]:
+    total = total_steps(training, steps_per_epoch(training, size.examples))
+    value = warmup(total, training.schedule)
+    if value:
+        return value, message("warmup {value}: the learning rate rises during the first tenth of about {total:,} steps", value=value, total=total)  # fmt: skip
+    if training.schedule == "constant":
+        return value, message("warmup 0: the schedule is constant")
+    return value, message("warmup 0: about {total:,} steps are too few for one", total=total)
+
+
+def _millions(parameters: int) -> str:
+    count = parameters / 1e6
+    return f"{count:,.0f}" if count >= 10 else f"{count:.1f}"
+
+
+_CHOICES: Mapping[str, Callable[[TrainingSize, TrainingSection], tuple[float, str]]] = {
+    "batch_size": _choose_batch_size,
+    "epochs": _choose_epochs,
+    "learning_rate": _choose_learning_rate,
+    "warmup": _choose_warmup,
+}

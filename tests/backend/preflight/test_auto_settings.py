@@ -1,0 +1,163 @@
+"""What `auto` chooses: known values, bounds, and how the numbers reach the plan and the run."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.contract import spec_file
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.contract.run.folder import RunFolder
+from backend.preflight import auto_settings, checks
+from backend.preflight.auto_settings import TrainingSize
+from backend.preflight.cost import plan
+from backend.preflight.resolve import BEFORE_AUTO, read_run, resolve
+
+CPU = Device("cpu", 0, "Processor", 8000.0, 6000.0, ["float32"])
+DEMO = {
+    "task": {"type": "text_classification"},
+    "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+    "data": {"source": "demo", "max_rows": 360},
+}
+PARAMETERS = [100_000, 4_385_920, 22_713_216, 109_482_240, 335_141_888, 1_300_000_000, 70_000_000_000]
+ROWS = [1, 24, 63, 64, 360, 1_999, 2_000, 9_999, 10_000, 49_999, 50_000, 499_999, 500_000, 10_000_000]
+
+
+def size(parameters: int = 4_385_920, rows: int = 360, **more: Any) -> TrainingSize:
+    return TrainingSize("model", parameters, rows, **more)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rate"),
+    [(4_385_920, 4e-4), (22_713_216, 1e-4), (109_482_240, 4e-5), (335_141_888, 2e-5), (1_300_000_000, 1e-5)],
+)
+def test_the_learning_rate_of_all_weights_is_the_usual_one_for_the_size(parameters: int, rate: float):
+    assert auto_settings.learning_rate(size(parameters)) == rate
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rate"), [(4_385_920, 1e-3), (109_482_240, 4e-4), (335_141_888, 2e-4), (7_000_000_000, 1e-4)]
+)
+def test_an_adapter_takes_ten_times_larger_steps(parameters: int, rate: float):
+    assert auto_settings.learning_rate(size(parameters, has_adapter=True)) == rate
+
+
+@pytest.mark.parametrize(("parameters", "rate"), [(4_385_920, 1e-3), (124_000_000, 6e-4), (1_300_000_000, 2e-4)])
+def test_new_weights_take_the_steps_of_pretraining(parameters: int, rate: float):
+    assert auto_settings.learning_rate(size(parameters, is_new=True)) == rate
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [({}, 1e-5, 5e-4), ({"has_adapter": True}, 1e-4, 1e-3), ({"is_new": True}, 1e-4, 1e-3)],
+)
+def test_the_learning_rate_falls_with_size_within_bounds(kind: dict[str, bool], least: float, most: float):
+    rates = [auto_settings.learning_rate(size(parameters, **kind)) for parameters in PARAMETERS]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == most
+    assert rates[-1] == least
+
+
+def test_lion_needs_less_and_sgd_more():
+    adamw, lion, sgd = (auto_settings.learning_rate(size(), optimizer) for optimizer in ("adamw", "lion", "sgd"))
+    assert lion == pytest.approx(adamw / 5)
+    assert sgd == pytest.approx(adamw * 100)
+
+
+@pytest.mark.parametrize("kind", [{}, {"is_new": True}, {"writes": True}])
+def test_more_rows_never_mean_more_epochs_but_more_examples_seen(kind: dict[str, bool]):
+    epochs = [auto_settings.epochs(size(rows=rows, **kind)) for rows in ROWS]
+    assert epochs == sorted(epochs, reverse=True)
+    assert epochs[-1] == 1
+    seen = [count * rows for count, rows in zip(epochs, ROWS, strict=True) if rows < 49_999]
+    assert all(before <= after for before, after in pairwise(seen))
+
+
+def test_few_rows_are_seen_often_and_text_less_so():
+    assert auto_settings.epochs(size(rows=360)) == 12
+    assert auto_settings.epochs(size(rows=360, writes=True)) == 5
+    assert auto_settings.epochs(size(rows=360, is_new=True, writes=True)) == 20
+    assert auto_settings.epochs(size(rows=2_400)) == 3
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_batches_grow_with_the_rows(rows: int):
+    assert auto_settings.batch_size(size(rows=rows)) == (4 if rows < 64 else 8 if rows < 2000 else 16 if rows < 10_000 else 32)  # fmt: skip
+
+
+def test_a_very_short_run_has_no_warmup():
+    assert [auto_settings.warmup(steps) for steps in (1, 49, 50, 5000)] == [0.0, 0.0, 0.1, 0.1]
+    assert auto_settings.warmup(5000, "constant") == 0.0
+
+
+def test_the_plan_has_the_numbers_and_says_why():
+    found = plan(resolve(DEMO, Path()), [CPU])
+    assert {one.key: one.value for one in found.auto} == {
+        "training.batch_size": 8,
+        "training.epochs": 12,
+        "training.learning_rate": 4e-4,
+        "training.warmup": 0.1,
+    }
+    assert found.auto[2].reason == "learning rate 4e-4: bert-tiny has 4.4 million parameters; small models need larger steps"  # fmt: skip
+    assert (found.batch_size, found.total_steps) == (8, 12 * 45)
+
+
+def test_what_a_person_sets_holds():
+    spec = resolve({**DEMO, "training": {"learning_rate": 2e-5, "epochs": 2}}, Path())
+    checked = checks.check(spec)
+    assert (checked.spec.training.learning_rate, checked.spec.training.epochs) == (2e-5, 2)
+    assert [one.key for one in checked.auto] == ["training.batch_size", "training.warmup"]
+
+
+def test_max_steps_win_over_automatic_epochs():
+    [_, epochs, *_] = checks.check(resolve({**DEMO, "training": {"max_steps": 7}}, Path())).auto
+    assert epochs.reason == "epochs 12: not used, because training.max_steps is set"
+    assert plan(resolve({**DEMO, "training": {"max_steps": 7}}, Path()), [CPU]).total_steps == 7
+
+
+def test_running_text_counts_its_blocks(tmp_path: Path):
+    (tmp_path / "train.txt").write_text("word " * 8_000, encoding="utf-8")  # one line of 40,000 characters
+    values = {
+        "task": {"type": "causal_lm", "max_length": 16},
+        "model": {"name_or_path": str(resource("demo", "austen-gpt2"))},
+        "data": {"train": "train.txt"},
+    }
+    assert checks.check(resolve(values, tmp_path)).auto[0].reason.startswith("batch size 8: with 625 training examples")
+
+
+def test_numbers_are_kept_when_all_is_checked_again():
+    once = checks.check(resolve(DEMO, Path())).spec
+    again = checks.check(resolve(once.model_dump(mode="json"), Path()))
+    assert again.spec == once
+    assert again.auto == ()
+
+
+@pytest.mark.parametrize("training", [{}, None, {"learning_rate": "auto", "epochs": "auto"}])
+def test_a_run_folder_without_numbers_means_the_old_defaults(training: dict[str, Any] | None, tmp_path: Path):
+    values = {**DEMO, **({} if training is None else {"training": training})}
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump(values))
+    found = read_run(folder).training
+    assert {name: getattr(found, name) for name in BEFORE_AUTO} == BEFORE_AUTO
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("learning_rate", "automatic", "input should be a valid number, or auto"),
+        ("learning_rate", 0, "input should be greater than 0"),
+        ("learning_rate", -1e-4, "input should be greater than 0"),
+        ("batch_size", 2.5, "should be a valid integer"),
+        ("epochs", None, "input should be a valid number"),
+        ("warmup", -0.1, "input should be greater than or equal to 0"),
+    ],
+)
+def test_another_word_than_auto_is_refused_in_one_sentence(key: str, value: Any, reason: str):
+    with pytest.raises(InputError) as error:
+        resolve({**DEMO, "training": {key: value}}, Path())
+    assert str(error.value).startswith(f"training.{key}: {value!r} cannot be used: ")
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
