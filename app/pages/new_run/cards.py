@@ -95,6 +95,7 @@ class Cards(QWidget):
         checks.described.connect(self._on_model)
         checks.planned.connect(self.cost.show_plan)
         checks.planned.connect(self.hardware.show_plan)
+        checks.planned.connect(self.settings.show_plan)
         checks.devices_found.connect(self._on_devices)
         checks.refused.connect(self._on_refusal)
         checks.measuring.connect(self.cost.measure.show_progress)

@@ -1,6 +1,6 @@
 """The settings card: the most important settings first, all others in collapsible groups made from JSON Schemas."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -15,6 +15,7 @@ from app.widgets.card import Card, FormGrid, label, rule
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
+from backend.contract.rpc.plan import AutoSetting, RunPlan
 
 MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed"], "task": ["max_length"]}
 ELSEWHERE = {
@@ -128,6 +129,11 @@ class SettingsCard(Card):
         for section, part in (*self.forms.items(), *self.groups.items()):
             part.set_usual(task.defaults.get(section) or {})
         self._offer_choices(task, catalog)
+
+    def show_plan(self, plan: RunPlan) -> None:
+        """Show the numbers that `auto` stands for in the fields that are left to it."""
+        for part in (*self.forms.values(), *self.groups.values()):
+            part.show_chosen(plan.auto)
 
     def _build_few(self, name: str) -> None:
         before = self.forms.pop(name, None)
@@ -365,6 +371,7 @@ class SettingsGroup(QWidget):
         self._values: Mapping[str, Any] = {}
         self._usual: Mapping[str, Any] = {}
         self._changed_keys: list[str] = []
+        self._chosen: Sequence[AutoSetting] = ()
         self.fold = QToolButton()
         self.fold.setText(title)
         self.fold.setCheckable(True)
@@ -413,10 +420,17 @@ class SettingsGroup(QWidget):
         self.apply_theme()
         self.opened.emit()
 
+    def show_chosen(self, settings: Sequence[AutoSetting]) -> None:
+        """Show what `auto` stands for now, also once the form is made."""
+        self._chosen = settings
+        if self.form is not None:
+            self.form.show_chosen(settings)
+
     def _build(self) -> None:
         self.form = SchemaForm(self._schema, prefix=self.name)
         self.form.set_usual(self._usual)
         self.form.show_values(self._values)
+        self.form.show_chosen(self._chosen)
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)
         self._column.insertWidget(2, self.form)

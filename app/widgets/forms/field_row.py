@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core import formatting
 from app.core.i18n import fill, tr
 from app.widgets.card import label
 from app.widgets.forms.field_editors import Editor, NumberEditor, editor_for

@@ -6,6 +6,7 @@ from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QPlainTextEdit
 
 from app.widgets.forms.schema_form import SchemaForm
+from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
@@ -189,3 +190,25 @@ def test_a_screen_reader_is_told_the_field_and_its_mistake(qtbot, form: SchemaFo
     assert spoken.text(QAccessible.Text.Name) == "Batch size"
     typed(qtbot, form, "batch_size", "0")
     assert spoken.text(QAccessible.Text.Description) == "Enter 1 or more."
+
+
+def test_auto_is_an_empty_field_with_the_chosen_number_in_grey_and_the_reason_in_its_help(qtbot, form: SchemaForm):
+    reason = "learning rate 4e-4: bert-tiny has 4.4 million parameters; small models need larger steps"
+    line = form.editor("learning_rate").target
+    assert (line.text(), line.placeholderText()) == ("", "auto")
+    form.show_chosen([AutoSetting("training.learning_rate", 4e-4, reason)])
+    assert line.placeholderText() == "auto: 0.0004"
+    assert "small models need larger steps" in line.toolTip()
+    form.show_chosen([])
+    assert line.placeholderText() == "auto"
+    assert "small models" not in line.toolTip()
+
+
+def test_a_number_replaces_auto_and_an_empty_field_brings_it_back(qtbot, form: SchemaForm):
+    typed(qtbot, form, "learning_rate", "2e-5")
+    assert form.values()["learning_rate"] == 2e-5
+    form.editor("learning_rate").target.selectAll()
+    qtbot.keyClick(form.editor("learning_rate").target, Qt.Key.Key_Backspace)
+    assert (form.values()["learning_rate"], form.mistakes()) == ("auto", {})
+    typed(qtbot, form, "learning_rate", "Auto")
+    assert form.values()["learning_rate"] == "auto"

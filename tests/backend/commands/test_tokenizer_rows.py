@@ -47,7 +47,7 @@ def test_a_row_is_counted_from_1_and_shown_token_by_token(spec: Path, capsys: py
     ("arguments", "sentence"),
     [
         (["--step", "9000"], "there is no step 9000: this training has steps 1 to 600"),
-        (["--row", "0"], "there is no row 0: there are 2,400"),
+        (["--row", "0"], "there is no row 0; there are 2,400"),
         (["--split", "test"], "there is no test data; available: train, validation"),
         (["--split", "validation", "--step", "1"], "only the training data has steps"),
     ],

@@ -67,7 +67,7 @@ def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
     for words in (
         "Rows per optimizer step",
         "from 1 to 1\u202f000\u202f000",
-        "Default: 32",
+        "Default: auto",
         "In a spec: training.batch_size",
     ):
         assert words in hint

@@ -89,17 +89,17 @@ def test_what_a_task_fills_in_by_itself_is_not_changed_and_is_what_reset_goes_ba
     assert not warmup.is_changed()
     write(qtbot, warmup.editor.target, "0.5")
     assert settings.changes.text() == training.count.text() == "1 changed"
-    assert "0.06" in warmup.reset.toolTip()
+    assert "auto" in warmup.reset.toolTip()
     training.reset.click()
-    assert panel.draft.get("training.warmup") == 0.06
+    assert panel.draft.get("training.warmup") == "auto"
     assert settings.changes.isHidden()
     write(qtbot, warmup.editor.target, "0")
     assert settings.changes.text() == "1 changed"
     warmup.reset.click()
-    assert panel.draft.get("training.warmup") == 0.06
+    assert panel.draft.get("training.warmup") == "auto"
     assert settings.changes.isHidden()
     panel.controller.choose_task("question_answering")
-    assert not panel.draft.says("training.warmup")
+    assert panel.draft.get("training.warmup") == "auto"
     assert settings.changes.isHidden()
 
 
