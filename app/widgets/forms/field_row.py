@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting
@@ -12,9 +12,12 @@ from app.widgets.card import label
 from app.widgets.forms.field_editors import Editor, NumberEditor, editor_for
 from app.widgets.forms.schema_field import AUTO, FieldSchema, NotUsableError, accepted_words, mixed_text
 from app.widgets.icon_label import IconToolButton
+from app.widgets.text.elided_label import ElidedLabel
 
-GAP = 8
-"""Pixels below a field."""
+GAP = 15
+"""Pixels below a field, which hold its error: it must not move the fields below."""
+HELP_GAP = 8
+"""Pixels below a field's help."""
 COLUMNS = 4
 
 
@@ -46,7 +49,7 @@ class FieldRow(QObject):
         self.ask.setToolTip(hint)
         self.ask.setAccessibleName(tr("About {title}", title=field.title))
         self.ask.clicked.connect(self.show_help)
-        self._mistake: QLabel | None = None
+        self._mistake: ElidedLabel | None = None
         self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
         self._used = self._sought = True
         self._place(grid)
@@ -74,9 +77,10 @@ class FieldRow(QObject):
         grid.addWidget(self.editor.widget, row, 1)
         grid.addWidget(self.ask, row, 3, self._top | Qt.AlignmentFlag.AlignRight)
         if self._help is not None:
+            self._help.setContentsMargins(0, 0, 0, HELP_GAP)
             grid.addWidget(self._help, row + 2, 1)
-        self._grid, self._gap = grid, row + 3
-        grid.setRowMinimumHeight(self._gap, GAP)
+        self._grid = grid
+        grid.setRowMinimumHeight(row + 1, theme.pixels(GAP))
 
     # What most fields never show is made when it is first shown: a form has dozens of them.
 
@@ -149,8 +153,8 @@ class FieldRow(QObject):
     def mark(self, sentence: str) -> None:
         """Show an error at the field; empty clears it."""
         if self._mistake is None and sentence:
-            self._mistake = label("", "mistake", wrap=True)
-            self._grid.addWidget(self._mistake, self._line + 1, 1)
+            self._mistake = ElidedLabel("", "mistake")
+            self._grid.addWidget(self._mistake, self._line + 1, 1, Qt.AlignmentFlag.AlignTop)
         if self._mistake is not None:
             self._mistake.setText(sentence)
             self._mistake.setVisible(bool(sentence) and self.is_shown)
@@ -191,7 +195,7 @@ class FieldRow(QObject):
             self._mistake.setVisible(self.is_shown and bool(self.mistake))
         if self._help is not None:
             self._help.setVisible(self.is_shown)
-        self._grid.setRowMinimumHeight(self._gap, GAP if self.is_shown else 0)
+        self._grid.setRowMinimumHeight(self._line + 1, theme.pixels(GAP) if self.is_shown else 0)
         self._show_changed()
 
     def _show_changed(self) -> None:

@@ -184,13 +184,16 @@ class SchemaForm(QWidget):
         """The same as sentences that name their fields: `Batch size: enter 1 or more.`"""
         return [formatting.mistake(self._rows[name].title.text(), text) for name, text in self.mistakes().items()]
 
-    def mark(self, name: str, sentence: str) -> bool:
-        """Show an error at a field, given by dotted key or name; returns whether the form has the field."""
+    def mark(self, name: str, sentence: str, *, unfold: bool = True) -> bool:
+        """Show an error at a field, given by dotted key or name; returns whether the form has the field.
+
+        Without `unfold` a folded field stays folded: what stands below it does not move.
+        """
         row = self._rows.get(self._own(name))
         if row is None:
             return False
         row.mark(sentence)
-        if row.field.advanced and sentence:
+        if unfold and row.field.advanced and sentence:
             self.set_unfolded(True)
         self.mistakes_changed.emit()
         return True
