@@ -349,7 +349,7 @@ class MainWindow(QMainWindow):
         if new_run is None:
             return
         if self.tour is None:
-            targets = (new_run.demo, new_run.cards.cost, self.sidebar.buttons()[RUNS], None)  # type: ignore[attr-defined]
+            targets = (new_run.demo, new_run.start_bar, self.sidebar.buttons()[RUNS], None)  # type: ignore[attr-defined]
             stops = zip(TOUR, targets, strict=True)
             self.tour = Tour(self.centralWidget(), [TourStep(*words, lambda at=at: at) for words, at in stops])
         self.tour.begin()

@@ -9,8 +9,8 @@ from typing import Any
 
 from backend.contract.processes import python_command
 
-HIGH = (1280, 1700)
-"""A window that shows a card of New run whole."""
+HIGH = (1280, 1100)
+"""A window that shows the plan of New run whole."""
 SECONDS = 300.0
 SETTLE_SECONDS = 2.5
 SENTENCE = (
@@ -93,22 +93,28 @@ def new_run(stage: Stage) -> Any:
     return stage.window
 
 
-def card(name: str) -> Callable[[Stage], Any]:
-    """A card of New run alone."""
+def section(name: str) -> Callable[[Stage], Any]:
+    """New run with one section open."""
 
-    def draw_card(stage: Stage) -> Any:
+    def draw_section(stage: Stage) -> Any:
         new_run(stage)
-        stage.window.resize(*HIGH)
-        return getattr(stage.page("new_run").cards, name)
+        stage.page("new_run").sections.open(name)
+        return stage.window
 
-    return draw_card
+    return draw_section
+
+
+def start_bar(stage: Stage) -> Any:
+    """The bar at the bottom of New run alone."""
+    new_run(stage)
+    return stage.page("new_run").start_bar
 
 
 def data_report(stage: Stage) -> Any:
     """The dialog with the report on the demo's data."""
     new_run(stage)
     page = stage.page("new_run")
-    page.cards.data.report.click()
+    page.sections.data.report.click()
     until(lambda: page.report.report is not None)
     return page.report
 
@@ -326,34 +332,29 @@ def palette(stage: Stage) -> Any:
 
 
 def devices(stage: Stage) -> Any:
-    """The hardware card with four devices."""
+    """The Hardware section with four devices."""
     new_run(stage)
     page = stage.page("new_run")
     page.apply_settings({"hardware.engine": "jax", "hardware.devices": [0, 1, 2, 3]})
-    until(lambda: len(page.cards.hardware.devices.boxes) == 4)
-    stage.window.resize(*HIGH)
-    return page.cards.hardware
+    page.sections.open("hardware")
+    until(lambda: len(page.sections.hardware.devices.boxes) == 4)
+    until(lambda: page.checks.plan is not None and bool(page.checks.plan.placement))
+    return stage.window
 
 
 def devices_cost(stage: Stage) -> Any:
     """What each of them holds."""
-    from app.pages.new_run.cost_details import CostDetails  # after the platform is chosen
-
     devices(stage)
-    page = stage.page("new_run")
-    until(lambda: page.checks.plan is not None and bool(page.checks.plan.placement))
-    details = CostDetails(page.checks.plan, page)
-    details.adjustSize()
-    details.show()
-    return details
+    stage.window.resize(*HIGH)
+    return stage.page("new_run").sections.side
 
 
 SCENES: dict[str, Callable[[Stage], Any]] = {
     "new-run": new_run,
-    "new-run-data": card("data"),
-    "new-run-model": card("model"),
-    "new-run-settings": card("settings"),
-    "new-run-cost": card("cost"),
+    "new-run-data": section("data"),
+    "new-run-model": section("model"),
+    "new-run-settings": section("settings"),
+    "new-run-cost": start_bar,
     "data-report": data_report,
     "choose-model": choose_model,
     "run": run,

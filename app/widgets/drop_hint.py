@@ -1,13 +1,15 @@
 """The frame that shows where a drop would go and what it would become, and a drop target."""
 
 from PySide6.QtCore import QRect, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app import theme
+from app.core.i18n import tr
 from app.widgets.accessibility import Role
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import label
-from app.widgets.icon_label import IconLabel
+from app.widgets.icon_label import IconButton, IconLabel
 
 RADIUS, MARGIN = 10, 6
 
@@ -59,43 +61,35 @@ class DropHint(QWidget):
 
 
 class DropZone(QWidget):
-    """A dashed area with a sentence; a click, Return or Space opens a file dialog."""
+    """A dashed area with a sentence, for what is dropped; buttons choose files or a folder instead."""
 
-    spoken_role = Role.Button
+    spoken_role = Role.Grouping
 
-    asked = Signal()
+    files_asked = Signal()
+    folder_asked = Signal()
 
     def __init__(self, title: str, sentence: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.files = IconButton(tr("Choose files…"), "table", clicked=self.files_asked)
+        self.folder = IconButton(tr("Choose a folder…"), "folder", clicked=self.folder_asked)
         self.setAccessibleName(title)
         self.setAccessibleDescription(sentence)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 18)
-        column.setSpacing(4)
+        column.setSpacing(6)
+        column.addStretch(1)
         icon = IconLabel("download", "accent", 26)
         for part in (icon, label(title, "section"), label(sentence, "muted", wrap=True)):
             part.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(part)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click opens the file dialog."""
-        if self.rect().contains(event.position().toPoint()):
-            self.asked.emit()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return and Space open it too."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self.asked.emit()
-        else:
-            super().keyPressEvent(event)
+        column.addSpacing(8)
+        column.addLayout(hbox(1, vbox(self.files, self.folder, spacing=8), 1))
+        column.addStretch(1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The dashed frame, in the accent colour when focused."""
+        """The dashed frame."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            token = "focus" if self.hasFocus() else "border_strong"
-            painter.setPen(QPen(theme.color(token), 1.5, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(theme.color("border_strong"), 1.5, Qt.PenStyle.DashLine))
             painter.setBrush(theme.color("card_alternate"))
-            painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), RADIUS, RADIUS)
+            painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), RADIUS, RADIUS)

@@ -218,7 +218,7 @@ def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     until(lambda: page.checks.plan is not None)
     for name, show, found in (
         ("models", page.model_controller.open, lambda: page.model_controller.chooser),
-        ("report", page.cards.data.report.click, lambda: page.report),
+        ("report", page.sections.data.report.click, lambda: page.report),
         ("unusable", page.data_controller.show_unusable, lambda: page.data_controller.unusable),
         ("row", lambda: page.data_controller.show_row(3), lambda: page.data_controller.row),
         ("presets", page.presets.look, lambda: page.presets.dialog),

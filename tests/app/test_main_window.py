@@ -271,11 +271,16 @@ def test_every_control_that_takes_the_focus_has_a_name(window: MainWindow, name:
 def test_a_drop_down_is_named_by_its_caption(window: MainWindow):
     """By name and by relation: on Linux a screen reader takes the choice for the name and asks for the label."""
     opened(window, "new_run")
-    cards = window.panel("new_run").cards  # type: ignore[union-attr]
-    boxes = (cards.task.presets, cards.hardware.precision, cards.settings.best, cards.data.validation_kind)
+    sections = window.panel("new_run").sections  # type: ignore[union-attr]
+    boxes = (
+        sections.task.presets,
+        sections.hardware.precision,
+        sections.settings.best,
+        sections.data.validation_kind,
+    )
     assert [box.accessibleName() for box in boxes] == ["Preset", "Precision", "Best checkpoint by", "Validation"]
-    buddies = [caption.buddy() for caption in cards.findChildren(QLabel)]
-    assert all(box in buddies for box in (*boxes, cards.model.name))
+    buddies = [caption.buddy() for caption in sections.findChildren(QLabel)]
+    assert all(box in buddies for box in (*boxes, sections.model.name))
 
 
 CONTAINERS = (QScrollArea, QSplitter, QLabel)

@@ -117,7 +117,7 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
     page.fill_demo()
     until(lambda: page.checks.plan is not None and not page.reason())
     look_at("new-run")
-    area = page.cards.settings
+    area = page.sections.settings
     for place, group in enumerate(area.findChildren(QAbstractButton)):
         if group.isCheckable() and group.isVisible() and place < 12:
             group.setChecked(True)
@@ -125,15 +125,13 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
     look_at("new-run-mistake")
     page.controller.undo()
     until(lambda: page.checks.plan is not None and not page.reason())
-    page.cards.cost.show_details()
-    look_at("cost")
-    for popup in QApplication.topLevelWidgets():
-        if popup.windowType() == Qt.WindowType.Popup:
-            popup.close()
+    for name in page.sections.named:
+        page.sections.open(name)
+        look_at(f"new-run-{name}")
     presets = page.presets if hasattr(page, "presets") else None
     dialogs = {
         "models": (page.model_controller.open, lambda: page.model_controller.chooser),
-        "report": (page.cards.data.report.click, lambda: page.report),
+        "report": (page.sections.data.report.click, lambda: page.report),
         "unusable": (page.data_controller.show_unusable, lambda: page.data_controller.unusable),
         "row": (lambda: page.data_controller.show_row(3), lambda: page.data_controller.row),
     }

@@ -80,19 +80,19 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     page = window.show_page("new_run")
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
 
-    write(qtbot, page.cards.data.train.line, str(tmp_path / "nowhere.csv"))
-    qtbot.waitUntil(lambda: "no such file" in page.cards.data.banner.text(), timeout=ANSWER_MS)
-    assert not page.cards.cost.start.isEnabled()
-    write(qtbot, page.cards.data.train.line, str(tmp_path / "train.csv"))
-    page.cards.data.validation_kind.setCurrentText("A file")
-    page.cards.data.validation_kind.textActivated.emit("A file")
-    write(qtbot, page.cards.data.validation.line, str(tmp_path / "validation.csv"))
+    write(qtbot, page.sections.data.train.line, str(tmp_path / "nowhere.csv"))
+    qtbot.waitUntil(lambda: "no such file" in page.sections.data.banner.text(), timeout=ANSWER_MS)
+    assert not page.start_bar.start.isEnabled()
+    write(qtbot, page.sections.data.train.line, str(tmp_path / "train.csv"))
+    page.sections.data.validation_kind.setCurrentText("A file")
+    page.sections.data.validation_kind.textActivated.emit("A file")
+    write(qtbot, page.sections.data.validation.line, str(tmp_path / "validation.csv"))
     qtbot.waitUntil(lambda: page.draft.get("data.columns.label") == "label", timeout=ANSWER_MS)
-    write(qtbot, page.cards.model.name, str(resource("demo", "bert-tiny")))
-    qtbot.waitUntil(lambda: "4" in page.cards.model.facts.values["Parameters"].text(), timeout=ANSWER_MS)
+    write(qtbot, page.sections.model.name, str(resource("demo", "bert-tiny")))
+    qtbot.waitUntil(lambda: "4" in page.sections.model.facts.values["Parameters"].text(), timeout=ANSWER_MS)
     for key, value in {"training.learning_rate": 3e-4, "training.batch_size": 16, "training.epochs": 2}.items():
         page.change(key, value)
-    click(qtbot, page.cards.cost.start)
+    click(qtbot, page.start_bar.start)
 
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.show_page("run"), timeout=ANSWER_MS)
     run_page = window.show_page("run")
@@ -141,7 +141,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
     click(qtbot, page.demo)
     qtbot.waitUntil(lambda: page.checks.plan is not None and not page.reason(), timeout=ANSWER_MS)
-    box = page.cards.task.presets
+    box = page.sections.task.presets
     # Presets of experiments bring along data sets and models that are not here.
     offered = [box.itemData(place) for place in range(box.count())]
     own = [preset for preset in offered if _brings_nothing(preset)]

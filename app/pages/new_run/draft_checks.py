@@ -1,6 +1,7 @@
 """Everything that the backend says about the draft: data, model, devices, cost and time, and why it cannot start."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -19,13 +20,32 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 
-CONVERSION = tr("The model's weights need to be converted once. See the Model card.")
+CONVERSION = tr("The model's weights need to be converted once. See the Model section.")
 CODE = tr("This model needs to run custom code that you have not approved.")
 STOPPED = tr("Reading the data was stopped. Reload it, choose other data, or set “Max rows” to read only part of it.")
-OFFERED = tr("The data can't be read yet. See the Data card.")
+OFFERED = tr("The data can't be read yet. See the Data section.")
 TOPICS = ("data", "model", "plan")
-DONE, OPEN, WRONG = "done", "open", "wrong"
-"""How a card stands: nothing is missing, something is still to be chosen, something is wrong."""
+DONE, OPEN, BUSY, WRONG = "done", "open", "busy", "wrong"
+"""How a section stands: nothing is missing, something is still to be chosen, is being read, or is wrong."""
+SECTIONS = ("task", "data", "model", "hardware", "settings")
+
+
+@dataclass(frozen=True)
+class SectionState:
+    """`note` is what is missing, being read or wrong, as a sentence."""
+
+    kind: str
+    note: str = ""
+
+
+def section_of(key: str) -> str:
+    """The section in which the setting with a dotted key stands."""
+    first, _, rest = key.partition(".")
+    if first == "model":
+        return "model" if rest in ("", "name_or_path", "revision", "trust_remote_code") else "settings"
+    if key in ("task", "task.type", "name"):
+        return "task"
+    return first if first in ("data", "hardware") else "settings"
 
 
 class DraftChecks(QObject):
@@ -64,6 +84,8 @@ class DraftChecks(QObject):
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
         self._plannable = True
+        self._plan_section = "settings"
+        """Where the reason lies why there is no plan, or none that can be started."""
         self._measurement: PendingQuery | None = None
         self._preview = self._question("preview_data", "data", self._data_arguments, self._on_preview)
         self._description = self._question("describe_model", "model", self._model_arguments, self._on_model)
@@ -247,6 +269,11 @@ class DraftChecks(QObject):
 
     # Devices, and what the run will cost
 
+    @property
+    def is_planning(self) -> bool:
+        """Whether a plan is being made, or will be soon."""
+        return self._plan.waits
+
     def _device_arguments(self) -> dict[str, Any]:
         return {"engine": self._draft.get("hardware.engine", "torch")}
 
@@ -267,11 +294,14 @@ class DraftChecks(QObject):
     def _on_plan(self, plan: RunPlan) -> None:
         self.plan = plan
         if plan.problems:
+            self._plan_section = "settings"
             self.problems["plan"] = formatting.sentence(plan.problems[0])
         self.planned.emit(plan)
         self.changed.emit()
 
     def _on_mistake(self, topic: str, mistake: ErrorReply) -> None:
+        if topic == "plan":
+            self._plan_section = section_of(mistake.field or "")
         if topic in TOPICS:
             self.problems[topic] = (
                 formatting.sentence(mistake.message, mistake.field) if mistake.fix is None else OFFERED
@@ -322,51 +352,58 @@ class DraftChecks(QObject):
 
     # Why the run cannot be started: one sentence each, empty if there is no reason
 
-    def refuse(self, sentence: str) -> None:
+    def refuse(self, sentence: str, field: str = "") -> None:
         """The run was not started, for this reason."""
+        self._plan_section = section_of(field)
         self.problems["plan"] = sentence
         self.changed.emit()
 
     def blocker(self) -> str:
         """What the user has to fix first."""
-        return self._data_mistake() or self.missing() or self._any_mistake() or self._waiting()
+        return self.obstacle()[1].note
 
-    def blocker_is_mistake(self) -> bool:
-        """Whether that is an error rather than a missing choice."""
-        return bool(self._data_mistake()) or (not self.missing() and bool(self._any_mistake()))
+    def obstacle(self) -> tuple[str, SectionState]:
+        """The section that holds up the start, and how it stands; none and DONE if nothing does."""
+        states = self.section_states()
+        first = (name for kind in (OPEN, WRONG, BUSY) for name in SECTIONS if states[name].kind == kind)
+        name = "data" if states["data"].kind == WRONG else next(first, "")
+        return name, states[name] if name else SectionState(DONE)
 
     def missing(self) -> str:
         """What still has to be chosen."""
+        return self._missing_task() or self._missing_data() or self._missing_model()
+
+    def _missing_task(self) -> str:
+        if self._controller.task() is not None:
+            return ""
+        return tr("Choose a task.") if self._controller.catalog else tr("Waiting for the backend…")
+
+    def _missing_data(self) -> str:
         task = self._controller.task()
-        if task is None:
-            return tr("Choose a task.") if self._controller.catalog else tr("Waiting for the backend…")
-        if problem := data_source.missing_data(self._draft, self._controller.source()):
-            return problem
-        if not self._draft.get("model.name_or_path"):
-            return tr("Choose a model.")
-        return data_source.missing_column(self._draft, task, self.preview)
-
-    def _data_mistake(self) -> str:
-        return self.problems.get("data", "") or next(iter(self.field_mistakes().get("data", ())), "")
-
-    def _any_mistake(self) -> str:
-        found = next((self.problems[topic] for topic in TOPICS if topic in self.problems), "")
-        return found or next((sentence for sentences in self.field_mistakes().values() for sentence in sentences), "")
-
-    def _waiting(self) -> str:
-        if self.preview is None and "data" not in self.problems:
-            return tr("Reading the data…")
-        return tr("Inspecting the model…") if self.model is None and "model" not in self.problems else ""
-
-    def card_states(self) -> dict[str, str]:
-        """The state of each card: DONE, OPEN or WRONG."""
-        task, marked = self._controller.task(), self.field_mistakes()
         lacks = data_source.missing_data(self._draft, self._controller.source())
-        if task is not None and not lacks:
-            lacks = data_source.missing_column(self._draft, task, self.preview)
-        open_ones = {"task": task is None, "data": bool(lacks), "model": not self._draft.get("model.name_or_path")}
-        states: dict[str, str] = {}
-        for card in ("task", "data", "model", "hardware", "settings"):
-            is_wrong = (card in ("data", "model") and card in self.problems) or bool(marked.get(card))
-            states[card] = WRONG if is_wrong else OPEN if open_ones.get(card) else DONE
-        return states
+        return lacks or (data_source.missing_column(self._draft, task, self.preview) if task is not None else "")
+
+    def _missing_model(self) -> str:
+        return "" if self._draft.get("model.name_or_path") else tr("Choose a model.")
+
+    def section_states(self) -> dict[str, SectionState]:
+        """How each section stands: what is wrong comes before what is missing, and that before what is being read."""
+        wrong = {topic: sentence for topic, sentence in self.problems.items() if topic in ("data", "model")}
+        if "plan" in self.problems:
+            wrong.setdefault(self._plan_section, self.problems["plan"])
+        for name, sentences in self.field_mistakes().items():
+            if sentences:
+                wrong.setdefault(name, sentences[0])
+        return {name: self._state(name, wrong.get(name, "")) for name in SECTIONS}
+
+    def _state(self, name: str, wrong: str) -> SectionState:
+        if wrong:
+            return SectionState(WRONG, wrong)
+        missing = {"task": self._missing_task, "data": self._missing_data, "model": self._missing_model}
+        if name in missing and (sentence := missing[name]()):
+            return SectionState(OPEN, sentence)
+        if name == "data" and self.preview is None:
+            return SectionState(BUSY, tr("Reading the data…"))
+        if name == "model" and self.model is None:
+            return SectionState(BUSY, tr("Inspecting the model…"))
+        return SectionState(DONE)

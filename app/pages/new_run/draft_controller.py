@@ -81,10 +81,21 @@ class DraftController(QObject):
             name: json_schema.defaults(json_schema.section(spec, name)) for name in spec.get("properties", {})
         }
         if self.task() is None and catalog.tasks:
-            labels = (task for task in catalog.tasks if task.head == Head.SEQUENCE_CLASSIFICATION)
-            first = next(labels, catalog.tasks[0])  # most people start with labels
-            self.draft.use_task(first.name, first.defaults)
+            self._use_first_task(self.draft)
             self.forget_history()
+
+    def _use_first_task(self, draft: Draft) -> None:
+        tasks = self.catalog.tasks if self.catalog else []
+        labels = (task for task in tasks if task.head == Head.SEQUENCE_CLASSIFICATION)
+        first = next(labels, next(iter(tasks), None))  # most people start with labels
+        if first is not None:
+            draft.use_task(first.name, first.defaults)
+
+    def start_over(self) -> None:
+        """Replace the draft by an empty one, as one step that can be undone."""
+        draft = Draft(NEW)
+        self._use_first_task(draft)
+        self.load(draft, tr("New draft"))
 
     def source(self) -> SourceEntry | None:
         """The catalog entry of the draft's source."""

@@ -1,6 +1,4 @@
-"""The header of the New run page: undo and redo, ways to fill the page, and a row of links to the cards."""
-
-from collections.abc import Mapping
+"""The header of the New run page: the search for settings, undo and redo, and ways to fill the page."""
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QResizeEvent
@@ -8,64 +6,61 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QComboBox,
-    QHBoxLayout,
     QLineEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from app import theme
 from app.core.i18n import tr
-from app.pages.new_run.draft_checks import DONE, OPEN, WRONG
 from app.pages.new_run.draft_controller import DraftController
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.page_layout import PageHeader, fit_words
 
-_ICONS = {DONE: ("check", "success"), OPEN: ("circle", "faint"), WRONG: ("error", "danger")}
-_WORDS = {
-    DONE: tr("Complete."),
-    OPEN: tr("Something is still missing here."),
-    WRONG: tr("There is a problem here."),
-}
-
 SLACK = 4
 """Pixels that a text's width may be off."""
+SEARCH_WIDTH = 168
+"""Pixels of the search field, at most."""
 
 
 class Header(PageHeader):
     """Tooltips show what would be undone and redone."""
 
     def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
-        super().__init__(
-            tr("New run"), tr("Choose a task, your data and a model, check the cost, and start training."), parent
-        )
+        super().__init__(tr("New run"), tr("Choose data and a model, then start training."), parent)
         self._controller = controller
+        self.title.setMinimumWidth(self.title.fontMetrics().horizontalAdvance(self.title.text()))
+        self.search = SearchBar()
+        self.new = IconButton(tr("New"), "plus", hint=tr("Start over with an empty draft; Undo brings this one back"))
         self.undo, self.redo = IconToolButton("undo", tr("Undo"), size=18), IconToolButton("redo", tr("Redo"), size=18)
         self.open, self.save = IconButton(tr("Open"), "folder"), IconButton(tr("Save"), "save")
         self.open.setToolTip(tr("Open a spec file, or drop one on the page (Ctrl+O)"))
         self.save.setToolTip(tr("Save these settings as a spec file for “burnish train” (Ctrl+S)"))
         self.demo = IconButton(tr("Try the demo"), "bolt")
-        for button in (self.undo, self.redo, self.open, self.save, self.demo):
+        self.buttons.addWidget(self.search)
+        self._buttons = (self.undo, self.redo, self.new, self.open, self.save, self.demo)
+        for button in self._buttons:
             self.buttons.addWidget(button)
         for button in self._words():
             button.setAccessibleName(button.text())
         self.undo.clicked.connect(controller.undo)
         self.redo.clicked.connect(controller.redo)
+        self.new.clicked.connect(controller.start_over)
         controller.history_changed.connect(self.show_steps)
         self.show_steps()
 
     def _words(self) -> dict[QAbstractButton, str]:
-        return {self.save: tr("Save"), self.open: tr("Open")}
+        return {self.save: tr("Save"), self.open: tr("Open"), self.new: tr("New"), self.demo: tr("Try the demo")}
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Hide button texts before the subtitle is shortened."""
-        buttons = (self.undo, self.redo, self.open, self.save, self.demo)
         text = self.subtitle.fontMetrics().horizontalAdvance(self.subtitle.text()) + SLACK
-        room = event.size().width() - self.layout().spacing() - self.buttons.spacing() * (len(buttons) - 1)  # type: ignore[union-attr]
-        fit_words(self._words(), lambda: sum(button.sizeHint().width() for button in buttons) + text - room)
+        room = event.size().width() - self.layout().spacing() - self.buttons.spacing() * len(self._buttons)  # type: ignore[union-attr]
+        room -= SEARCH_WIDTH
+        fit_words(self._words(), lambda: sum(button.sizeHint().width() for button in self._buttons) + text - room)
         super().resizeEvent(event)
 
     def show_steps(self) -> None:
@@ -91,66 +86,34 @@ class Header(PageHeader):
             button.setAccessibleName(hint if words else nothing)
 
 
-class JumpBar(QWidget):
-    """Emits `jumped` with a card's name, and the search text."""
+class SearchBar(QWidget):
+    """Emits the search text; the number of matches stands before the field, the sentence that there is none below it."""
 
-    jumped = Signal(str)
     sought = Signal(str)
     stepped = Signal(int)
     """To the next match (1) or the one before (-1)."""
     left = Signal()
     """Nothing will be looked for any more."""
 
-    def __init__(self, cards: Mapping[str, str], parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        theme.follow(self)
-        self.buttons = {name: QPushButton(title) for name, title in cards.items()}
-        self._states = dict.fromkeys(cards, OPEN)
         self.search = QLineEdit(placeholderText=tr("Find a setting"))
         self.search.setClearButtonEnabled(True)
-        self.search.setMaximumWidth(260)
-        self.search.setMinimumWidth(160)
+        self.search.setMinimumWidth(SEARCH_WIDTH // 2)
+        self.search.setMaximumWidth(SEARCH_WIDTH)
         self.search.setAccessibleName(tr("Find a setting"))
         self.search.setToolTip(tr("By title, key or description, for example “rate” or “training.warmup” (Ctrl+F)"))
         self.search.textChanged.connect(self.sought)
         self.search.installEventFilter(self)
         self.count = label("", "faint")
-        self.before = IconToolButton("chevron-up", tr("Previous match (Shift+Enter)"))
-        self.after = IconToolButton("chevron-down", tr("Next match (Enter)"))
+        self.before = IconToolButton("chevron-up", tr("Previous match (Shift+Enter)"), size=14)
+        self.after = IconToolButton("chevron-down", tr("Next match (Enter)"), size=14)
         self.before.clicked.connect(lambda: self.stepped.emit(-1))
         self.after.clicked.connect(lambda: self.stepped.emit(1))
-        self.nothing = label("", "muted", wrap=True)
+        hbox(self.count, self.before, self.after, self.search, spacing=2, parent=self)
+        self.nothing = label("", "sheet", wrap=True)
         self.nothing.hide()
-        self._place()
-        self.apply_theme()
         self.show_count(0, 0)
-
-    def _place(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for name, button in self.buttons.items():
-            theme.role(button, "chip")
-            button.clicked.connect(lambda _=False, name=name: self._jump(name))
-            row.addWidget(button)
-        row.addStretch(1)
-        for widget in (self.count, self.before, self.after):
-            row.addWidget(widget)
-        row.addWidget(self.search, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addLayout(row)
-        column.addWidget(self.nothing)
-
-    def _jump(self, name: str) -> None:
-        self.search.clear()  # what it leaves out could not be jumped to
-        self.jumped.emit(name)
-
-    def show_states(self, states: Mapping[str, str]) -> None:
-        """Show each card's state: done, open or wrong."""
-        if any(self._states[name] != state for name, state in states.items()):
-            self._states.update(states)
-            self.apply_theme()
 
     def show_count(self, at: int, number: int, instead: str = "") -> None:
         """Show the number of the current match, from 1, and the total; nothing while the search is empty.
@@ -169,7 +132,18 @@ class JumpBar(QWidget):
                 text=text,
             )
         )
-        self.nothing.setVisible(lacking)
+        self._show_nothing(lacking)
+
+    def _show_nothing(self, shown: bool) -> None:
+        """Below the field, over the page: it must not move what stands there."""
+        if shown:
+            self.nothing.setParent(self.window())
+            self.nothing.setFixedWidth(theme.pixels(SEARCH_WIDTH) + 80)
+            self.nothing.adjustSize()
+            corner = self.search.mapTo(self.window(), self.search.rect().bottomRight())
+            self.nothing.move(corner.x() - self.nothing.width(), corner.y() + 6)
+            self.nothing.raise_()
+        self.nothing.setVisible(shown)
 
     def ask(self) -> None:
         """Focus the search field."""
@@ -195,15 +169,6 @@ class JumpBar(QWidget):
             return True
         return False
 
-    def apply_theme(self) -> None:
-        """Redraw the state icons in the current colours."""
-        for name, button in self.buttons.items():
-            state = self._states[name]
-            icon, token = _ICONS[state]
-            button.setIcon(theme.icon(icon, token, 14))
-            button.setToolTip(_WORDS[state])
-            button.setAccessibleDescription(_WORDS[state])
-
 
 class UndoKeys(QObject):
     """Passes undo and redo from a field of `page` that has nothing of its own to undo on to the page's shortcuts."""
@@ -217,7 +182,7 @@ class UndoKeys(QObject):
         application.focusChanged.connect(self._on_focus)
 
     def _on_focus(self, _old: QWidget | None, new: QWidget | None) -> None:
-        if self._watched is not None:
+        if self._watched is not None and isValid(self._watched):  # a form goes with what it is for
             self._watched.removeEventFilter(self)
         self._watched = new if new is not None and self._page.isAncestorOf(new) else None
         if self._watched is not None:

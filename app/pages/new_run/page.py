@@ -1,4 +1,4 @@
-"""The New run page: from a task to a started run. The cards show the draft and what the backend says about it."""
+"""The New run page: from a task to a started run. The sections show the draft and what the backend says about it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +13,17 @@ from app.core.actions import Action
 from app.core.draft.draft import Draft, Values
 from app.core.draft.draft_file import is_spec
 from app.core.i18n import tr
-from app.pages.new_run.cards import TITLES, Cards
 from app.pages.new_run.changes_dialog import ChangesDialog
 from app.pages.new_run.data.data_controller import DataController
 from app.pages.new_run.data.report_dialog import ReportDialog
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.draft_controller import DraftController
-from app.pages.new_run.header import Header, JumpBar, UndoKeys
+from app.pages.new_run.header import Header, UndoKeys
 from app.pages.new_run.model.model_controller import ModelController
 from app.pages.new_run.presets import PresetController
+from app.pages.new_run.sections import Sections
 from app.pages.new_run.settings_search import SettingsSearch
+from app.pages.new_run.start_bar import StartBar
 from app.pages.new_run.start_controller import StartController
 from app.services.context import AppContext
 from app.widgets.banner import Banner
@@ -30,15 +31,24 @@ from app.widgets.commands import button_action
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
-from app.widgets.page_layout import scrolling_layout
+from app.widgets.page_layout import page_layout
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.versions import same_major
 
+TITLES = {
+    "task": tr("Task"),
+    "data": tr("Data"),
+    "model": tr("Model"),
+    "hardware": tr("Hardware"),
+    "settings": tr("Settings"),
+}
+"""What the sections are called where one jumps to them."""
+
 
 class Page(QWidget):
-    """A card's change goes to `controller`; the result goes to the cards, and to `checks`, which query the backend."""
+    """A section's change goes to `controller`; the result goes to the sections, and to `checks`, which query the backend."""
 
     message = Signal(str, str)
     run_started = Signal(str)
@@ -74,33 +84,35 @@ class Page(QWidget):
         self.banner = Banner(self)
         self.retry = IconButton(tr("Retry"), "refresh")
         self.banner.buttons.addWidget(self.retry)
-        self.cards = Cards(self.controller, self.checks, self)
-        self.checks.field_mistakes = self.cards.mistakes
-        self.data_controller = DataController(self._context.client, self.draft, self.checks, self.cards.data, self)
-        self.bar = JumpBar(TITLES, self)
-        self.search = SettingsSearch(self.bar, self.cards, self.controller.settings, self)
-        self.presets = PresetController(self.controller, self.cards.task, self)
-        page = scrolling_layout(self, self.header, self.bar, self.banner)
-        page.addWidget(self.cards, 1)
-        self.model_controller = ModelController(self._context, self.draft, self.cards.model, self.checks, self)
+        self.sections = Sections(self.controller, self.checks, self)
+        self.start_bar = StartBar(self)
+        self.checks.field_mistakes = self.sections.mistakes
+        self.data_controller = DataController(self._context.client, self.draft, self.checks, self.sections.data, self)
+        self.search_bar = self.header.search
+        self.search = SettingsSearch(self.search_bar, self.sections, self.controller.settings, self)
+        self.presets = PresetController(self.controller, self.sections.task, self)
+        page = page_layout(self)
+        for part, stretch in ((self.header, 0), (self.banner, 0), (self.sections, 1), (self.start_bar, 0)):
+            page.addWidget(part, stretch)
+        self.model_controller = ModelController(self._context, self.draft, self.sections.model, self.checks, self)
         self.undo_keys = UndoKeys(self)
         self.setAcceptDrops(True)
 
     def _connect(self) -> None:
-        controller, checks, cards = self.controller, self.checks, self.cards
+        controller, checks, sections, start_bar = self.controller, self.checks, self.sections, self.start_bar
         self.demo.clicked.connect(self.fill_demo)
         self.header.open.clicked.connect(self.open_spec)
         self.header.save.clicked.connect(self.save_spec)
         self.retry.clicked.connect(self._ask_catalog)
-        self.bar.jumped.connect(cards.jump)
+        start_bar.place_asked.connect(self.jump)
         # What people change
-        cards.task.chosen.connect(controller.choose_task)
-        cards.task.renamed.connect(controller.rename)
-        for card in (cards.data, cards.model, cards.hardware, cards.settings):
-            card.changed.connect(self.change)
-        cards.settings.reset_asked.connect(controller.reset)
-        cards.settings.changes_asked.connect(self.show_changes)
-        cards.cost.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
+        sections.task.chosen.connect(controller.choose_task)
+        sections.task.renamed.connect(controller.rename)
+        for section in (sections.data, sections.model, sections.hardware, sections.settings):
+            section.changed.connect(self.change)
+        sections.settings.reset_asked.connect(controller.reset)
+        sections.settings.changes_asked.connect(self.show_changes)
+        sections.plan.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
         self.data_controller.changed.connect(lambda values: controller.apply(values, tr("Choose data")))
         self.data_controller.task_asked.connect(controller.choose_task)
         # What follows from it
@@ -108,26 +120,32 @@ class Page(QWidget):
         controller.changed.connect(self._on_setting_changed)
         controller.changed_from.connect(self._on_settings_changed)
         controller.replaced.connect(self._show_all)
-        controller.loaded.connect(cards.scroll_to_top)
-        cards.mistakes_changed.connect(self._show_blocker)
+        controller.loaded.connect(self._on_loaded)
+        sections.mistakes_changed.connect(self._show_blocker)
         checks.changed.connect(controller.amend)
         checks.changed.connect(self._show_blocker)
+        checks.asking.connect(self._on_asking)
+        checks.emptied.connect(self._on_emptied)
+        checks.refused.connect(lambda topic, mistake: self._on_emptied(topic))
+        checks.planned.connect(start_bar.show_plan)
+        checks.measuring.connect(start_bar.show_progress)
+        checks.short_of_memory.connect(start_bar.show_shortage)
         checks.short_of_memory.connect(self._show_blocker)
         checks.not_measured.connect(lambda said: self.message.emit("error", said))
         checks.trusted.connect(self._on_trusted)
         # What people ask for
-        cards.hardware.look_again.connect(checks.look_again)
-        cards.model.conversion_agreed.connect(checks.convert)
-        cards.model.trust_agreed.connect(checks.trust)
-        cards.model.tokenizer_asked.connect(self.tokenizer_asked)
-        cards.data.report_asked.connect(self._on_report_asked)
-        cards.data.tokens_asked.connect(self.data_asked)
-        cards.cost.measure.start_asked.connect(self.measure)
-        cards.cost.measure.stop_asked.connect(checks.stop_measuring)
-        cards.cost.start_asked.connect(self.start)
-        cards.cost.queue_asked.connect(lambda: self.start(queue=True))
-        cards.cost.copy_asked.connect(self.copy_command)
-        self.starter.others_changed.connect(cards.cost.show_others)
+        sections.hardware.look_again.connect(checks.look_again)
+        sections.model.conversion_agreed.connect(checks.convert)
+        sections.model.trust_agreed.connect(checks.trust)
+        sections.model.tokenizer_asked.connect(self.tokenizer_asked)
+        sections.data.report_asked.connect(self._on_report_asked)
+        sections.data.tokens_asked.connect(self.data_asked)
+        start_bar.measure_asked.connect(self.measure)
+        start_bar.stop_asked.connect(checks.stop_measuring)
+        start_bar.start_asked.connect(self.start)
+        start_bar.queue_asked.connect(lambda: self.start(queue=True))
+        start_bar.copy_asked.connect(self.copy_command)
+        self.starter.others_changed.connect(start_bar.show_others)
         self.starter.changed.connect(self._on_starting)
         self.starter.started.connect(self.run_started)
         self.starter.refused.connect(self._on_refused)
@@ -140,7 +158,17 @@ class Page(QWidget):
         return [
             Action(tr("Undo"), self.controller.undo, "Ctrl+Z", "undo", words="back"),
             Action(tr("Redo"), self.controller.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words=tr("again")),
-            Action(tr("Find a setting"), self.bar.ask, "Ctrl+F", "search"),
+            Action(tr("Find a setting"), self.search_bar.ask, "Ctrl+F", "search"),
+            *(
+                Action(
+                    tr("Go to {title}", title=title),
+                    lambda name=name: self.jump(name),
+                    f"Alt+{number}",
+                    "chevron-right",
+                )
+                for number, (name, title) in enumerate(TITLES.items(), start=1)
+            ),
+            Action(tr("New draft"), self.controller.start_over, "", "plus", words=tr("clear empty discard")),
             Action(tr("Open spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
             Action(tr("Save spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
             Action(tr("Show changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
@@ -159,7 +187,7 @@ class Page(QWidget):
                 tr("Copy command to queue the run"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
             ),
             Action(tr("Start training"), self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
-            button_action(self.cards.cost.queue, tr("Add run to queue"), "Ctrl+Shift+Return", "plus"),
+            button_action(self.start_bar.queue, tr("Add run to queue"), "Ctrl+Shift+Return", "plus"),
             *(
                 Action(one.title, lambda key=key: self.search.show(key), icon="settings", kind=tr("Setting"), words=key)
                 for key, one in self.controller.settings().items()
@@ -192,7 +220,7 @@ class Page(QWidget):
             self._on_no_catalog(ErrorReply(sentence))
             return
         self.controller.set_catalog(catalog)
-        self.cards.offer(catalog)
+        self.sections.offer(catalog)
         self.model_controller.set_catalog(catalog)
         self.presets.offer()
         self._show_all()
@@ -201,23 +229,23 @@ class Page(QWidget):
         self.banner.show_message("error", mistake.message)
         self._show_blocker()
 
-    # A change of the draft, from the card to the cards and the checks
+    # A change of the draft, from the card to the sections and the checks
 
     def change(self, key: str, value: Any) -> None:
         """Apply the user's change, and check again what depends on it."""
         self.controller.change(key, value)
 
     def _on_setting_changed(self, key: str) -> None:
-        self.cards.clear_marks()
-        self.cards.show_setting(key)
+        self.sections.clear_marks()
+        self.sections.show_setting(key)
         self.checks.setting_changed(key)
 
     def _on_settings_changed(self, before: Values) -> None:
         if before.get("task") != self.draft.get("task") or before.get("data") != self.draft.get("data"):
             self._show_all()
             return
-        self.cards.clear_marks()
-        self.cards.show_draft()
+        self.sections.clear_marks()
+        self.sections.show_draft()
         self.presets.show()
         self.checks.settings_changed(before)
 
@@ -226,16 +254,16 @@ class Page(QWidget):
         task = self.controller.task()
         if task is not None and self.catalog is not None:
             self.controller.forget_unused_columns()
-            self.cards.set_task(task, self.catalog)
-        self.cards.clear_marks()
-        self.cards.show_draft()
+            self.sections.set_task(task, self.catalog)
+        self.sections.clear_marks()
+        self.sections.show_draft()
         self.presets.show()
         self._on_history_changed()
         self._show_blocker()
         self.checks.everything_changed()
 
     def _on_history_changed(self) -> None:
-        self.cards.settings.show_changes(self.controller.differences())
+        self.sections.settings.show_changes(self.controller.differences())
         if self.changes is not None:
             self.changes.follow()
 
@@ -293,7 +321,7 @@ class Page(QWidget):
         self.controller.ask_save()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept a spec dropped anywhere on the page; data and models have their cards."""
+        """Accept a spec dropped anywhere on the page; data and models have their sections."""
         if self._dropped_spec(event):
             event.acceptProposedAction()
 
@@ -325,9 +353,27 @@ class Page(QWidget):
 
     def _show_blocker(self) -> None:
         self.checks.retry_plan()
-        self.bar.show_states(self.checks.card_states())
+        self.sections.show_states()
         if not self.starter.busy:
-            self.cards.cost.show_reason(self.reason(), is_problem=self.checks.blocker_is_mistake())
+            self.start_bar.show_obstacle(*self.checks.obstacle())
+
+    def jump(self, name: str) -> None:
+        """Go to a section, where nothing is left out by a search."""
+        self.search_bar.search.clear()
+        self.sections.jump(name)
+
+    def _on_loaded(self) -> None:
+        """Another spec: what the old one would have cost says nothing about it."""
+        self.start_bar.clear()
+        self.sections.plan.clear()
+
+    def _on_asking(self, topic: str) -> None:
+        if topic == "plan":
+            self.start_bar.show_asking()
+
+    def _on_emptied(self, topic: str) -> None:
+        if topic == "plan":
+            self.start_bar.clear()
 
     def start(self, *, queue: bool = False) -> None:
         """Start or queue the run; if it is refused, show the command line's message."""
@@ -344,15 +390,15 @@ class Page(QWidget):
     def _on_starting(self, busy: bool) -> None:
         if busy:
             self.checks.stop_measuring()  # it would take from the run what the run is to have
-        self.cards.cost.show_starting(busy)
+        self.start_bar.show_starting(busy)
         self._show_blocker()
 
     def _on_refused(self, sentence: str) -> None:
         key = sentence.partition(":")[0]
         field = key if key.replace(".", "").replace("_", "").isalpha() else ""
         refusal = formatting.sentence(sentence, field)
-        self.cards.mark(field, refusal)
-        self.checks.refuse(refusal)
+        self.sections.mark(field, refusal)
+        self.checks.refuse(refusal, field)
         self.message.emit("error", refusal)
 
     def copy_command(self, *, queue: bool = False) -> None:

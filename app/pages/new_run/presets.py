@@ -22,7 +22,7 @@ from app.core.draft.draft_settings import Difference, Setting, differences, titl
 from app.core.draft.presets import PRESET_SECTIONS, file_name, fragment, name_problem
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
-from app.pages.new_run.task_card import TaskCard
+from app.pages.new_run.task_section import TaskSection
 from app.widgets.card import FormGrid, label
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
@@ -36,25 +36,25 @@ AT_FIRST = ("task", "training", "evaluation", "adapter")
 
 
 class PresetController(QObject):
-    """`card` shows the presets, `controller` lays them over the draft."""
+    """`section` shows the presets, `controller` lays them over the draft."""
 
     message = Signal(str, str)
 
-    def __init__(self, controller: DraftController, card: TaskCard, page: QWidget) -> None:
+    def __init__(self, controller: DraftController, section: TaskSection, page: QWidget) -> None:
         super().__init__(page)
-        self._controller, self._card, self._page = controller, card, page
+        self._controller, self._section, self._page = controller, section, page
         self.own: list[Preset] = []
         self.dialog: PresetsDialog | None = None
         self.saving: SavePresetDialog | None = None
-        card.preset_chosen.connect(controller.apply_preset)
-        card.look_asked.connect(self.look)
-        card.save_asked.connect(self.ask_save)
+        section.preset_chosen.connect(controller.apply_preset)
+        section.look_asked.connect(self.look)
+        section.save_asked.connect(self.ask_save)
 
     def offer(self) -> None:
         """Offer the catalog's presets and the user's own."""
         catalog = self._controller.catalog
         self.own, problems = presets.read_presets()
-        self._card.set_presets(catalog.presets if catalog else [], self.own)
+        self._section.set_presets(catalog.presets if catalog else [], self.own)
         for sentence in problems:
             self.message.emit("warning", sentence)
 
@@ -65,7 +65,7 @@ class PresetController(QObject):
         if overlay.preset is not None and overlay.laid is not None:
             before, after = Draft(overlay.laid.before), Draft(overlay.laid.after)
             changes = differences(self._controller.settings(), before, after)
-        self._card.show_preset(overlay.preset, [change.words for change in changes])
+        self._section.show_preset(overlay.preset, [change.words for change in changes])
 
     # Looking through
 

@@ -1,4 +1,4 @@
-"""Searches for a setting on all cards: matches are revealed and highlighted, and Enter goes to the next."""
+"""Searches for a setting in all sections: matches are revealed and highlighted, and Enter goes to the next."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QLabel
 
 from app.core.draft.draft_settings import Setting, find_settings
 from app.core.i18n import tr
-from app.pages.new_run.cards import Cards
-from app.pages.new_run.header import JumpBar
+from app.pages.new_run.header import SearchBar
+from app.pages.new_run.sections import Sections
 from app.widgets.forms.field_row import FieldRow
 from app.widgets.forms.schema_form import SchemaForm
 
@@ -20,9 +20,9 @@ PATIENCE_MS = 120
 class SettingsSearch(QObject):
     """`bar` is the search bar, `settings` are all settings of the current draft."""
 
-    def __init__(self, bar: JumpBar, cards: Cards, settings: Settings, parent: QObject) -> None:
+    def __init__(self, bar: SearchBar, sections: Sections, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
-        self._bar, self._cards, self._settings = bar, cards, settings
+        self._bar, self._sections, self._settings = bar, sections, settings
         self.places: list[tuple[str, QLabel]] = []
         """Key and title of each match, from the top of the page down."""
         self._at = 0
@@ -45,10 +45,10 @@ class SettingsSearch(QObject):
         self._soon.stop()
         self._mark_all("")
         keys = find_settings(self._settings(), self._bar.search.text())
-        self._cards.show_matches(keys or None)
+        self._sections.show_matches(keys or None)
         self.places = self._found_places(keys)
         if keys and not self.places:
-            self._cards.show_matches(None)
+            self._sections.show_matches(None)
         self._unused = keys[0] if keys and not self.places else ""
         self._at = self._place_of(keys)
         self._mark_all("match")
@@ -74,21 +74,25 @@ class SettingsSearch(QObject):
 
     def show(self, key: str) -> None:
         """Bring one setting into view for editing, even in a closed group."""
-        self._cards.open(key)
+        self._sections.open_group(key)
         row = self._row(key)
         title = self._title(key)
+        if title is not None:
+            self._bring_into_view(title)
         if row is not None:
             row.editor.target.setFocus()
-        if title is not None:
-            # What was just opened has its place only after it was laid out.
-            QTimer.singleShot(0, title, lambda: self._cards.scroll_to(title))
+
+    def _bring_into_view(self, title: QLabel) -> None:
+        self._sections.open(self._sections.holder_of(title))
+        # What was just opened has its place only after it was laid out.
+        QTimer.singleShot(0, title, lambda: self._sections.scroll_to(title))
 
     def _show(self) -> None:
         self._bar.show_count(self._at + 1 if self.places else 0, len(self.places), self._unused_words())
         if self.places:
             title = self.places[self._at][1]
             _mark(title, "found")
-            QTimer.singleShot(0, title, lambda: self._cards.scroll_to(title))
+            self._bring_into_view(title)
 
     def _unused_words(self) -> str:
         settings = self._settings()
@@ -114,12 +118,12 @@ class SettingsSearch(QObject):
     # Where a setting is
 
     def _row(self, key: str) -> FieldRow | None:
-        rows = (form.row_of(key) for form in self._cards.findChildren(SchemaForm))
+        rows = (form.row_of(key) for form in self._sections.findChildren(SchemaForm))
         return next((row for row in rows if row is not None and row.is_used), None)
 
     def _title(self, key: str) -> QLabel | None:
         row = self._row(key)
-        return row.title if row is not None else self._cards.caption_of(key)
+        return row.title if row is not None else self._sections.caption_of(key)
 
     def _found_places(self, keys: list[str]) -> list[tuple[str, QLabel]]:
         titles: dict[QLabel, str] = {}
@@ -127,8 +131,8 @@ class SettingsSearch(QObject):
             title = self._title(key)
             if title is not None:
                 titles.setdefault(title, key)
-        self._cards.lay_out()
-        return sorted(((key, title) for title, key in titles.items()), key=lambda one: self._cards.place_of(one[1]))
+        self._sections.lay_out()
+        return sorted(((key, title) for title, key in titles.items()), key=lambda one: self._sections.place_of(one[1]))
 
 
 def _mark(title: QLabel, mark: str) -> None:

@@ -203,7 +203,7 @@ def demo(qtbot, new_run):
 
 
 def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
-    assert not demo.cards.cost.queue.isVisible()
+    assert not demo.start_bar.queue.isVisible()
     action = next(one for one in demo.offered_actions() if one.title == "Add run to queue")
     assert not action.possible()
 
@@ -212,24 +212,22 @@ def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
 def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, monkeypatch):
     asked = []
     monkeypatch.setattr(context.jobs, "start", lambda *given, **options: asked.append((given, options)))
-    qtbot.waitUntil(demo.cards.cost.queue.isVisible)
-    assert (
-        "Starts automatically after “sentiment” finishes (burnish train … --queue)" in demo.cards.cost.queue.toolTip()
-    )
-    demo.cards.cost.queue.click()
+    qtbot.waitUntil(demo.start_bar.queue.isVisible)
+    assert "Starts automatically after “sentiment” finishes (burnish train … --queue)" in demo.start_bar.queue.toolTip()
+    demo.start_bar.queue.click()
     asked[0][0][1](str(going.path))
-    demo.cards.cost.start.click()
+    demo.start_bar.start.click()
     assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
 
 
 @pytest.mark.usefixtures("watched")
 def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, context, demo, monkeypatch):
-    qtbot.waitUntil(demo.cards.cost.queue.isVisible)
-    assert "after 3 other runs" in demo.cards.cost.queue.toolTip()
+    qtbot.waitUntil(demo.start_bar.queue.isVisible)
+    assert "after 3 other runs" in demo.start_bar.queue.toolTip()
     asked = []
     monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
-    demo.cards.cost.queue.click()
-    assert not demo.cards.cost.queue.isEnabled()
+    demo.start_bar.queue.click()
+    assert not demo.start_bar.queue.isEnabled()
     said, started = [], []
     demo.message.connect(lambda *given: said.append(given))
     demo.run_started.connect(started.append)
@@ -237,7 +235,7 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, c
     words = "Added sentiment to the queue. Starts after “sentiment” finishes."
     assert said == [("success", words)]
     assert started == []
-    assert demo.cards.cost.queue.isEnabled()
+    assert demo.start_bar.queue.isEnabled()
     assert demo.unkept() == ""
 
 

@@ -8,6 +8,8 @@ from app import theme
 from app.core.backend_words import translate_word as words_of
 from app.core.draft import data_messages
 from app.core.i18n import tr
+from app.pages.new_run.section import keep_room
+from app.widgets.accessibility import Role
 from app.widgets.card import CAPTION_WIDTH, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
@@ -24,6 +26,8 @@ WHY_LETTERS = 46
 
 class _Dot(QWidget):
     """The colour of the role's column in the preview."""
+
+    spoken_role = Role.Graphic
 
     def __init__(self, token: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,27 +54,39 @@ class _Part:
     def __init__(self, part: Column, place: int) -> None:
         self.part = part
         self.box = QuietComboBox()
-        self.box.setMinimumWidth(150)
+        self.box.setMinimumWidth(110)
         self.box.setToolTip(part.description)
         self.box.setAccessibleName(tr("Column for {title}", title=part.title))
         self.first = tr("Choose a column") if part.required else tr("Not used")
-        self.box.addItem(self.first, None)
         self.dot = _Dot(part_color(place))
+        self.dot.setAccessibleName(part.title)
         self.reason = ElidedLabel("", "faint")
         self.back = IconToolButton("undo", tr("Use the detected column for {title}", title=part.title))
         self.caption: QLabel = label(part.title, "muted", wrap=True)
         self.caption.setFixedWidth(CAPTION_WIDTH)
         self.caption.setBuddy(self.box)
         self.guess: str | None = None
-        self.back.hide()
+        keep_room(self.back)
+        self.clear()
 
     def widgets(self) -> tuple[QWidget, ...]:
         """The widgets that are always shown together."""
         return self.caption, self.dot, self.box, self.reason
 
+    def clear(self) -> None:
+        """Show that the columns are not known."""
+        self.guess = None
+        self.box.clear()
+        self.box.addItem(self.first, None)
+        self.box.setEnabled(False)
+        self.dot.set_on(False)
+        self.reason.setText("")
+        self.back.hide()
+
     def show_preview(self, preview: DataPreview, chosen: str | None) -> None:
         """Offer the columns; unsuitable ones are disabled, with the reason."""
         self._offer(preview)
+        self.box.setEnabled(True)
         if chosen and chosen not in preview.columns:
             self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
         self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
@@ -128,7 +144,8 @@ class ColumnChoice(QWidget):
         self._grid.setHorizontalSpacing(10)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnMinimumWidth(0, CAPTION_WIDTH)
-        self._grid.setColumnStretch(3, 1)
+        self._grid.setColumnStretch(2, 3)
+        self._grid.setColumnStretch(3, 2)
 
     @property
     def boxes(self) -> dict[str, QuietComboBox]:
@@ -160,6 +177,12 @@ class ColumnChoice(QWidget):
             part.back.clicked.connect(lambda _=False, name=name: self.changed.emit(name, self._parts[name].guess))
             for column, widget in enumerate((part.caption, part.dot, part.box, part.reason, part.back)):
                 self._grid.addWidget(widget, row, column)
+        self._show_needed({})
+
+    def clear(self) -> None:
+        """Show that the columns are not known, as before there is data."""
+        for part in self._parts.values():
+            part.clear()
 
     def _on_chosen(self, name: str, number: int) -> None:
         self.changed.emit(name, self._parts[name].box.itemData(number))

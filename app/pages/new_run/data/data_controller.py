@@ -1,4 +1,4 @@
-"""Controls the data card: recognizes what was dropped or typed, checks all rows, and opens the dialogs with rows."""
+"""Controls the data section: recognizes what was dropped or typed, checks all rows, and opens the dialogs with rows."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,7 +12,7 @@ from app.core import formatting
 from app.core.draft.data_source import data_changes, is_read_otherwise, whole_choice
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.pages.new_run.data.data_card import DataCard
+from app.pages.new_run.data.data_section import DataSection
 from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
@@ -35,9 +35,11 @@ class DataController(QObject):
     """Values of the spec to set, in order."""
     task_asked = Signal(str)
 
-    def __init__(self, client: BackendClient, draft: Draft, checks: DraftChecks, card: DataCard, page: QWidget) -> None:
+    def __init__(
+        self, client: BackendClient, draft: Draft, checks: DraftChecks, section: DataSection, page: QWidget
+    ) -> None:
         super().__init__(page)
-        self._client, self._draft, self._checks, self._card, self._page = client, draft, checks, card, page
+        self._client, self._draft, self._checks, self._section, self._page = client, draft, checks, section, page
         self._recognising: PendingQuery | None = None
         self._before: dict[str, Any] = {}
         """The data section before something was recognised, to undo that."""
@@ -49,33 +51,33 @@ class DataController(QObject):
             client, "data_glance", self._on_glance, self._on_no_glance, self._on_glance_progress, opened="",
             arguments=self._glance_arguments, delay_ms=GLANCE_DELAY_MS, parent=self,
         )  # fmt: skip
-        self.drops = PageDrops(page, card)
+        self.drops = PageDrops(page, section)
         self.unusable: UnusableDialog | None = None
         self.row: RowDialog | None = None
         self._connect()
 
     def _connect(self) -> None:
-        card, checks = self._card, self._checks
-        card.train_named.connect(self.check)
-        card.dropped.connect(self.take)
-        card.undo_asked.connect(self._on_undo)
-        card.task_asked.connect(lambda: self.task_asked.emit(self._task))
+        section, checks = self._section, self._checks
+        section.train_named.connect(self.check)
+        section.dropped.connect(self.take)
+        section.undo_asked.connect(self._on_undo)
+        section.task_asked.connect(lambda: self.task_asked.emit(self._task))
         self.drops.dropped.connect(self.take)
         checks.previewed.connect(lambda preview: self._look(anew=True))
         checks.described.connect(lambda model: self._look())
         checks.emptied.connect(self._on_gone)
         checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
-        card.view.stop_asked.connect(self._on_stop)
-        card.view.unusable_asked.connect(self.show_unusable)
-        card.view.row_asked.connect(self.show_row)
-        card.stop_asked.connect(checks.stop_reading)
-        card.read_asked.connect(checks.data_changed)
+        section.view.stop_asked.connect(self._on_stop)
+        section.view.unusable_asked.connect(self.show_unusable)
+        section.view.row_asked.connect(self.show_row)
+        section.stop_asked.connect(checks.stop_reading)
+        section.read_asked.connect(checks.data_changed)
 
     # What was dropped or named: it is recognised, put in place, said, and can be undone
 
     def take(self, paths: Sequence[str], split: str = "") -> None:
         """Use what was dropped, or show why it is not usable."""
-        own = self._card.own_folder() if len(paths) == 1 and not PurePath(paths[0]).suffix else ""
+        own = self._section.own_folder() if len(paths) == 1 and not PurePath(paths[0]).suffix else ""
 
         def use(found: RecognisedData) -> None:
             # A folder that nothing speaks for is the one for which the chosen source asks.
@@ -86,7 +88,7 @@ class DataController(QObject):
             self.changed.emit({own: paths[0]}) if own else self._refuse(mistake)
 
         self._recognise(paths, split, use, refuse)
-        self._card.show_recognising()
+        self._section.show_recognising()
 
     def check(self, value: str | list[str]) -> None:
         """Check what was typed or chosen: it is kept, but may need another source or format."""
@@ -126,14 +128,14 @@ class DataController(QObject):
         wanted = whole_choice(self._before, found.data, split or None)
         self.changed.emit(data_changes(wanted))
         other_task = found.task if found.task and found.task != self._draft.get("task.type") else ""
-        self._card.show_recognised(found, other_task)
+        self._section.show_recognised(found, other_task)
 
     def _refuse(self, mistake: ErrorReply) -> None:
-        self._card.show_refused(formatting.sentence(mistake.message, mistake.field))
+        self._section.show_refused(formatting.sentence(mistake.message, mistake.field))
 
     def _on_undo(self) -> None:
         self.changed.emit(data_changes(self._before))
-        self._card.forget_recognised()
+        self._section.forget_recognised()
 
     # The look at all rows, once the first ones are known
 
@@ -153,27 +155,27 @@ class DataController(QObject):
         if self._checks.preview is None:
             return None
         self._glanced_at = self.arguments()
-        self._card.view.show_counting(None)
+        self._section.view.show_counting(None)
         return self._glanced_at
 
     def _on_glance(self, glance: DataSummary) -> None:
         self.glance = glance
-        self._card.view.show_glance(glance)
+        self._section.view.show_glance(glance)
 
     def _on_no_glance(self, mistake: ErrorReply) -> None:
         self.glance = None
-        self._card.view.show_glance(None)
+        self._section.view.show_glance(None)
         # Other obstacles are reported by the plan, or by what still has to be chosen.
         if mistake.field in ("data.validation", "data.test"):
-            self._card.mark(mistake.field, formatting.sentence(mistake.message, mistake.field))
+            self._section.mark(mistake.field, formatting.sentence(mistake.message, mistake.field))
 
     def _on_glance_progress(self, progress: Progress) -> None:
-        self._card.view.show_counting(progress.done / progress.total if progress.total else None)
+        self._section.view.show_counting(progress.done / progress.total if progress.total else None)
 
     def _on_stop(self) -> None:
         """Stop scanning all rows."""
         self._glance.stop()
-        self._card.view.show_stopped()
+        self._section.view.show_stopped()
 
     def _on_gone(self, topic: str) -> None:
         if topic == "data":

@@ -19,7 +19,7 @@ STOPPED = tr("Not all rows were checked. The run reads all of them and reports t
 
 
 class DataView(QWidget):
-    """`columns` is where roles are chosen; hidden without a preview."""
+    """`columns` is where roles are chosen."""
 
     unusable_asked = Signal()
     stop_asked = Signal()
@@ -51,8 +51,8 @@ class DataView(QWidget):
         self.table.setMinimumHeight(TABLE_HEIGHT)
         self.table.setToolTip(tr("Double-click a row to see all of it"))
         self.table.row_asked.connect(self.row_asked)
+        self.counting.hide()
         self._place()
-        self.hide()
 
     def _place(self) -> None:
         column = QVBoxLayout(self)
@@ -83,8 +83,9 @@ class DataView(QWidget):
         column.addWidget(self.counting)
         column.addLayout(pictures)
         column.addLayout(left_out)
-        for widget in (self.warnings, self.notes, self.table):
+        for widget in (self.warnings, self.notes):
             column.addWidget(widget)
+        column.addWidget(self.table, 1)
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """Show the first rows and the columns; the summary of all rows comes later."""
@@ -96,7 +97,6 @@ class DataView(QWidget):
         ]
         self.table.show_rows(table_columns, preview.rows)
         self._show()
-        self.show()
 
     def show_glance(self, glance: DataSummary | None) -> None:
         """Show the summary of all rows; None if there is none."""
@@ -119,7 +119,6 @@ class DataView(QWidget):
         """Show that there is no data."""
         self._preview = self._glance = None
         self.counting.hide()
-        self.hide()
 
     def _show(self) -> None:
         preview, glance = self._preview, self._glance

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
 from app.core.draft.data_source import are_specs, paths_in_text
 from app.core.i18n import tr
-from app.pages.new_run.data.data_card import DataCard
+from app.pages.new_run.data.data_section import DataSection
 from app.widgets.drop_hint import DropHint
 
 _SPLIT_WORDS = {
@@ -23,9 +23,9 @@ class PageDrops(QObject):
     dropped = Signal(list, str)
     """Paths, and the split on whose field they were dropped; empty elsewhere."""
 
-    def __init__(self, page: QWidget, card: DataCard) -> None:
+    def __init__(self, page: QWidget, section: DataSection) -> None:
         super().__init__(page)
-        self._page, self._card = page, card
+        self._page, self._section = page, section
         self._window: QObject | None = None
         self.hint = DropHint(page)
         page.installEventFilter(self)
@@ -76,16 +76,16 @@ class PageDrops(QObject):
 
     def _target(self, place: QPoint) -> tuple[str, QRect]:
         """The split whose field is there, and the area to frame."""
-        for split, field in self._card.splits.fields().items():
+        for split, field in self._section.splits.fields().items():
             area = QRect(field.mapTo(self._page, QPoint(0, 0)), field.size())
             if field.isVisible() and area.contains(place):
                 return split, area
         return "", self._page.rect()
 
     def _is_taken(self, place: QPoint) -> bool:
-        """Whether a different card takes drops there, such as the model's."""
+        """Whether a different section takes drops there, such as the model's."""
         widget: QWidget | None = self._page.childAt(place)
-        if widget is not None and self._card.isAncestorOf(widget):
+        if widget is not None and self._section.isAncestorOf(widget):
             return False
         while widget is not None and widget is not self._page:
             if widget.acceptDrops() and not isinstance(widget, QLineEdit | QTextEdit | QPlainTextEdit):

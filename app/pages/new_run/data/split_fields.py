@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from app import theme
 from app.core.draft.data_source import SplitKind
 from app.core.draft.draft import Draft
 from app.core.i18n import figure, plain, tr
@@ -37,6 +38,9 @@ HINTS: dict[SplitKind, tuple[str, str, str]] = {
     "own": (tr("The dataset's own split"), tr("Split name"), tr("Optional, for example test. Scored once")),
     "fixed": ("", "", ""),
 }
+
+KIND_WIDTH = 112
+"""Pixels of the drop-down, whatever stands beside it."""
 
 
 class SplitFields(QWidget):
@@ -79,9 +83,11 @@ class SplitFields(QWidget):
         row = QHBoxLayout(both)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        row.addWidget(self.validation_kind, 1)
+        self.validation_kind.setFixedWidth(theme.pixels(KIND_WIDTH))
+        row.addWidget(self.validation_kind)
         row.addWidget(self.fraction)
-        row.addWidget(self.validation, 2)
+        row.addWidget(self.validation, 1)
+        row.addStretch(0)
         return both
 
     def show_draft(self, draft: Draft, kind: SplitKind) -> None:

@@ -1,4 +1,4 @@
-"""Controls the model card: the list to choose from, the download, and what the draft requires of a model."""
+"""Controls the model section: the list to choose from, the download, and what the draft requires of a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.model.download import ModelDownload
-from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.model.model_chooser import ModelChooser
+from app.pages.new_run.model.model_section import ModelSection
 from app.services.context import AppContext
 from backend.contract.catalog import Catalog, Device
 from backend.contract.rpc.models import DownloadedModel
@@ -20,23 +20,23 @@ from backend.contract.rpc.plan import DeviceList
 
 
 class ModelController(QObject):
-    """Connects the card with the list and the download, which are created on first use."""
+    """Connects the section with the list and the download, which are created on first use."""
 
     def __init__(
-        self, context: AppContext, draft: Draft, card: ModelCard, checks: DraftChecks, parent: QWidget
+        self, context: AppContext, draft: Draft, section: ModelSection, checks: DraftChecks, parent: QWidget
     ) -> None:
         super().__init__(parent)
-        self._context, self._draft, self._card, self._checks = context, draft, card, checks
+        self._context, self._draft, self._section, self._checks = context, draft, section, checks
         self._catalog: Catalog | None = None
         self._devices: list[Device] = []
         self._window = parent
         self.download = ModelDownload(context.client, self)
         self.chooser: ModelChooser | None = None
-        card.use_download(self.download)
-        card.list_asked.connect(self.open)
-        card.download_asked.connect(self._on_download_asked)
+        section.use_download(self.download)
+        section.list_asked.connect(self.open)
+        section.download_asked.connect(self._on_download_asked)
         checks.devices_found.connect(self._on_devices)
-        checks.changed.connect(card.look_again)
+        checks.changed.connect(section.look_again)
         self.download.finished.connect(self._on_downloaded)
 
     def set_catalog(self, catalog: Catalog) -> None:
@@ -53,7 +53,7 @@ class ModelController(QObject):
         """Show the list; `fitting` leaves out what does not fit the run."""
         if self.chooser is None:
             self.chooser = ModelChooser(self._context.client, self.download, self._filter, self._window)
-            self.chooser.chosen.connect(self._card.choose)
+            self.chooser.chosen.connect(self._section.choose)
             self.chooser.set_tasks(self._catalog.tasks if self._catalog else [])
         current = str(self._draft.get("model.name_or_path") or "")
         self.chooser.open_on(current, self._context.preferences.recent_models, self._subtitle(), fitting=fitting)
@@ -89,7 +89,7 @@ class ModelController(QObject):
             marked = self.chooser.list.current()
             self.chooser.refresh()
             if marked is not None and marked.name == found.name:
-                self._card.choose(found.name)
+                self._section.choose(found.name)
                 self.chooser.accept()
         if self._draft.get("model.name_or_path") == found.name:
             self._checks.model_changed()

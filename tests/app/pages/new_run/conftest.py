@@ -42,7 +42,8 @@ def panel(qtbot, page):
     page.show()
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=60_000)
     qtbot.waitUntil(lambda: page.activateWindow() or page.isActiveWindow())
-    page.bar.search.clear()
+    page.search_bar.search.clear()
+    page.sections.open("data")
     page.draft.replace({**NEW, "task": {"type": "text_classification"}})
     page.draft.named = False
     page.controller.overlay.forget()

@@ -11,7 +11,7 @@ from backend.contract import spec_file
 
 
 def line(panel: Page, name: str) -> QLineEdit:
-    target = panel.cards.settings.forms["training"].editor(name).target
+    target = panel.sections.settings.forms["training"].editor(name).target
     assert isinstance(target, QLineEdit)
     return target
 

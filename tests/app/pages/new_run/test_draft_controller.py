@@ -32,15 +32,15 @@ def test_undo_takes_back_first_what_was_typed_wrong_and_then_the_step_before(qtb
 def test_another_spec_a_preset_and_a_task_are_one_step_each(qtbot, demo):
     before = demo.draft.values()
     demo.controller.apply_preset(next(one for one in demo.catalog.presets if one.title == "Standard classifier"))
-    assert demo.cards.task.presets.currentText() == "Standard classifier"
+    assert demo.sections.task.presets.currentText() == "Standard classifier"
     demo.controller.choose_task("causal_lm")
     assert demo.header.undo.toolTip().startswith("Undo Task: ")
     demo.header.undo.click()
-    assert demo.cards.task.presets.currentText() == "Standard classifier"
-    assert demo.cards.task.tasks.currentData() == "text_classification"
+    assert demo.sections.task.presets.currentText() == "Standard classifier"
+    assert demo.sections.task.tasks.currentData() == "text_classification"
     demo.header.undo.click()
     assert demo.draft.values() == before
-    assert demo.cards.task.presets.currentText() == "None"
+    assert demo.sections.task.presets.currentText() == "None"
     demo.header.undo.click()
     assert demo.draft.get("data.train") is None
     demo.header.redo.click()
@@ -50,7 +50,7 @@ def test_another_spec_a_preset_and_a_task_are_one_step_each(qtbot, demo):
 def test_columns_that_were_guessed_are_no_step_of_their_own(qtbot, panel, tmp_path: Path):
     data = tmp_path / "rows.csv"
     data.write_text("text,label\nfine,a\nbad,b\n")
-    panel.cards.data.train.choose(str(data))
+    panel.sections.data.train.choose(str(data))
     qtbot.waitUntil(lambda: panel.draft.get("data.columns") == {"text": "text", "label": "label"})
     panel.header.undo.click()
     assert panel.draft.get("data.train") is None
@@ -58,7 +58,7 @@ def test_columns_that_were_guessed_are_no_step_of_their_own(qtbot, panel, tmp_pa
 
 
 def test_changed_settings_are_counted_listed_and_reset(demo):
-    settings = demo.cards.settings
+    settings = demo.sections.settings
     demo.change("training.warmup", 0.2)
     demo.change("training.weight_decay", 0.5)
     assert settings.groups["training"].count.text() == "2 changed"
@@ -77,7 +77,7 @@ def test_changed_settings_are_counted_listed_and_reset(demo):
 
 
 def test_what_a_task_fills_in_by_itself_is_not_changed_and_is_what_reset_goes_back_to(qtbot, panel):
-    settings, task = panel.cards.settings, panel.controller.task()
+    settings, task = panel.sections.settings, panel.controller.task()
     panel.draft.merge(task.defaults)
     panel.controller.replaced.emit()
     panel.controller.forget_history()
@@ -107,7 +107,7 @@ def test_a_saved_draft_is_opened_again_and_its_command_names_the_file(qtbot, dem
     demo.change("training.epochs", 9)
     values = demo.draft.values()
     demo.controller.save(tmp_path / "kept.yaml")
-    demo.cards.cost.copy.click()
+    demo.start_bar.copy.trigger()
     assert QGuiApplication.clipboard().text() == f"burnish train {shlex.quote(str(tmp_path / 'kept.yaml'))}"
     demo.change("training.epochs", 3)
     demo.controller.open(tmp_path / "kept.yaml")
@@ -121,10 +121,10 @@ def test_a_yaml_file_dropped_on_the_page_is_the_new_draft_and_on_the_data_card_n
     path = spec(tmp_path, {**demo.draft.values(), "name": "dropped"})
     _mime, event = dropped(path)
     train = demo.draft.get("data.train")
-    demo.cards.data.train.dropEvent(event)
+    demo.sections.data.train.dropEvent(event)
     assert demo.draft.get("data.train") == train
     demo.dropEvent(event)
-    assert demo.cards.task.name.text() == "dropped"
+    assert demo.sections.task.name.text() == "dropped"
 
 
 def test_what_a_file_says_wrongly_is_told_with_its_line_and_marked_at_its_field(qtbot, demo, tmp_path: Path):
@@ -135,7 +135,7 @@ def test_what_a_file_says_wrongly_is_told_with_its_line_and_marked_at_its_field(
     assert said.args[0] == "warning"
     assert "wrong.yaml, line 4: ignored the unknown setting training.epoch" in said.args[1]
     assert "wrong.yaml, line 3: Batch size can't be many" in said.args[1]
-    assert "batch_size" in demo.cards.settings.forms["training"].mistakes()
+    assert "batch_size" in demo.sections.settings.forms["training"].mistakes()
     before = demo.draft.values()
     path.write_text("task: [\n")
     with qtbot.waitSignal(demo.message) as said:
@@ -152,7 +152,7 @@ def test_an_own_preset_is_saved_listed_compared_used_and_deleted(qtbot, demo):
     assert not saving.save.isEnabled()
     saving.name.setText("Eleven times")
     saving.save.click()
-    assert demo.cards.task.presets.findText("Eleven times") > 0
+    assert demo.sections.task.presets.findText("Eleven times") > 0
     demo.change("training.epochs", 2)
     demo.presets.look()
     dialog = demo.presets.dialog
@@ -162,11 +162,11 @@ def test_an_own_preset_is_saved_listed_compared_used_and_deleted(qtbot, demo):
     assert dialog.delete.isVisible()
     dialog.use.click()
     assert demo.draft.get("training.epochs") == 11
-    assert demo.cards.task.presets.currentText() == "Eleven times"
-    assert "Epochs: 2 → 11" in demo.cards.task.preset_changes.text()
+    assert demo.sections.task.presets.currentText() == "Eleven times"
+    assert "Epochs: 2 → 11" in demo.sections.task.preset_changes.text()
     demo.presets.look()
     dialog.delete.click()
-    assert demo.cards.task.presets.findText("Eleven times") < 0
+    assert demo.sections.task.presets.findText("Eleven times") < 0
     assert demo.draft.get("training.epochs") == 11
     dialog.reject()
 
@@ -186,13 +186,13 @@ def test_a_shipped_preset_cannot_be_deleted_nor_its_name_taken(demo):
 def test_the_copied_command_computes_and_keeps_runs_where_the_window_does(demo, monkeypatch):
     monkeypatch.setattr(demo._context.preferences, "runs_folder", "/my runs")
     monkeypatch.setattr(demo._context.preferences, "offline", True)
-    demo.cards.cost.copy.click()
+    demo.start_bar.copy.trigger()
     last = QGuiApplication.clipboard().text().splitlines()[-1]
     assert last == "HF_HUB_OFFLINE=1 BURNISH_RUNS='/my runs' burnish train sentiment.yaml"
 
 
 def test_the_copied_command_carries_the_draft(demo):
     demo.change("training.optimizer", "sgd")
-    demo.cards.cost.copy.click()
+    demo.start_bar.copy.trigger()
     written = QGuiApplication.clipboard().text().split("\n", 1)[1].split("\nSPEC\n")[0]
     assert json.loads(written) == demo.draft.values()

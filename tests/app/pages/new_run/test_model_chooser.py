@@ -8,8 +8,8 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 
 from app.core.draft.model_rows import GroupHeading
-from app.pages.new_run.model.model_card import ModelFacts
 from app.pages.new_run.model.model_chooser import HUB
+from app.pages.new_run.model.model_section import ModelFacts
 from backend.contract.resources import resource
 from backend.contract.rpc.models import ModelDescription
 
@@ -24,7 +24,7 @@ def panel(panel):
 @pytest.fixture
 def chooser(qtbot, panel):
     """The list, open and filled."""
-    panel.cards.model.list.click()
+    panel.sections.model.list.click()
     made = panel.model_controller.chooser
     qtbot.waitUntil(lambda: len(made.list.models) == 3)
     return made
@@ -98,7 +98,7 @@ def test_a_download_shows_how_far_it_is_stops_and_is_chosen_at_its_end(qtbot, pa
     chooser.marked.download.click()
     qtbot.waitUntil(lambda: chooser.progress.words.text() == "110 MB of 440 MB")
     assert chooser.progress.file.text() == "model.safetensors, 100 MB of 430 MB"
-    assert panel.cards.model.progress.words.text() == "110 MB of 440 MB"
+    assert panel.sections.model.progress.words.text() == "110 MB of 440 MB"
     assert not chooser.marked.download.isEnabled()
     assert "team/never is still downloading (110 MB of 440 MB)" in panel.unfinished()
     chooser.progress.stop.click()
@@ -110,14 +110,13 @@ def test_a_download_shows_how_far_it_is_stops_and_is_chosen_at_its_end(qtbot, pa
     assert not chooser.isVisible()
 
 
-def test_the_card_says_what_is_in_the_way_and_helps(qtbot, panel):
-    card = panel.cards.model
+def test_the_section_says_what_is_in_the_way_and_helps(qtbot, panel):
+    card = panel.sections.model
     asked: list[str] = []
     panel.tokenizer_asked.connect(asked.append)
-    assert card.embedded.isVisible()
-    card.choose(MODEL)
+    panel.sections.open("model")
+    card.embedded.click()
     qtbot.waitUntil(lambda: panel.checks.model is not None)
-    assert not card.embedded.isVisible()
     card.tokenizer.click()
     assert asked == [MODEL]
     panel.change("task.max_length", 4096)
@@ -132,13 +131,13 @@ def test_the_card_says_what_is_in_the_way_and_helps(qtbot, panel):
     assert panel.model_controller.chooser.fitting.isChecked()
 
 
-def test_a_folder_or_a_file_of_it_can_be_dropped_on_the_card(panel, tmp_path: Path):
+def test_a_folder_or_a_file_of_it_can_be_dropped_on_the_section(panel, tmp_path: Path):
     (tmp_path / "model.safetensors").write_bytes(b"x")
     for path in (tmp_path, tmp_path / "model.safetensors"):
-        panel.cards.model.choose("")
+        panel.sections.model.choose("")
         content = QMimeData()
         content.setUrls([QUrl.fromLocalFile(str(path))])
-        panel.cards.model.dropEvent(
+        panel.sections.model.dropEvent(
             QDropEvent(
                 QPointF(1, 1),
                 Qt.DropAction.CopyAction,

@@ -19,7 +19,7 @@ def read(qtbot, panel):
     """A page whose data could be read."""
 
     def make(path: str = TRAIN):
-        panel.cards.data.train.choose(path)
+        panel.sections.data.train.choose(path)
         qtbot.waitUntil(lambda: panel.checks.preview is not None)
         return panel
 
@@ -30,7 +30,7 @@ def read(qtbot, panel):
 def report(qtbot, read):
     """The report on the demo."""
     page = read()
-    page.cards.data.report.click()
+    page.sections.data.report.click()
     qtbot.waitUntil(lambda: page.report.pages.currentIndex() == 1)
     return page.report
 
@@ -40,11 +40,11 @@ def words(widget) -> list[str]:
 
 
 def test_only_data_that_can_be_read_can_be_reported_on(qtbot, panel, read):
-    assert not panel.cards.data.report.isEnabled()
-    assert read().cards.data.report.isEnabled()
-    panel.cards.data.train.choose("/nowhere/data.csv")
+    assert not panel.sections.data.report.isEnabled()
+    assert read().sections.data.report.isEnabled()
+    panel.sections.data.train.choose("/nowhere/data.csv")
     qtbot.waitUntil(lambda: "data" in panel.checks.problems)
-    assert not panel.cards.data.report.isEnabled()
+    assert not panel.sections.data.report.isEnabled()
 
 
 def test_each_split_has_its_counts(report):
@@ -87,7 +87,7 @@ def slow_copy(tmp_path: Path) -> str:
 
 def test_progress_is_shown_while_the_data_is_read(qtbot, read, tmp_path: Path):
     page = read(slow_copy(tmp_path))
-    page.cards.data.report.click()
+    page.sections.data.report.click()
     qtbot.waitUntil(lambda: page.report.words.text() == "Reading the data… 1\u202f200 of 2\u202f400 rows")
     assert not page.report.markdown.isVisible()
 
@@ -95,7 +95,7 @@ def test_progress_is_shown_while_the_data_is_read(qtbot, read, tmp_path: Path):
 @pytest.mark.parametrize("how", ["button", "escape", "close"])
 def test_a_report_that_is_not_wanted_any_more_is_cancelled(qtbot, read, tmp_path: Path, how: str):
     page = read(slow_copy(tmp_path))
-    page.cards.data.report.click()
+    page.sections.data.report.click()
     ticket = page.report._ticket
     assert ticket.open
     if how == "button":
@@ -113,7 +113,7 @@ def test_data_that_cannot_be_read_any_more_are_told_and_can_be_tried_again(qtbot
     path.write_bytes(Path(TRAIN).read_bytes())
     page = read(str(path))
     path.write_bytes(b"")
-    page.cards.data.report.click()
+    page.sections.data.report.click()
     qtbot.waitUntil(lambda: page.report.pages.currentIndex() == 2)
     assert "train.csv is empty; use a file with rows" in words(page.report.failure)
     path.write_bytes(Path(TRAIN).read_bytes())

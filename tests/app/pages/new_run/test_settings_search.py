@@ -1,4 +1,4 @@
-"""The search for a setting over all cards of the New run page."""
+"""The search for a setting in all sections of the New run page."""
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -8,7 +8,7 @@ from app.pages.new_run.page import Page
 
 
 def test_a_setting_is_searched_opened_and_stepped_to(qtbot, demo):
-    bar, settings = demo.bar, demo.cards.settings
+    bar, settings = demo.search_bar, demo.sections.settings
     bar.ask()
     qtbot.keyClicks(bar.search, "warm")
     demo.search.seek()
@@ -36,45 +36,46 @@ def test_a_setting_is_searched_opened_and_stepped_to(qtbot, demo):
 
 
 def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo):
-    demo.bar.search.setText("hardware.memory_limit")
+    demo.search_bar.search.setText("hardware.memory_limit")
     demo.search.seek()
-    assert demo.cards.hardware.form.row_of("hardware.memory_limit").title.isVisible()
-    demo.bar.search.setText("hardware.precision")
+    assert demo.sections.hardware.form.row_of("hardware.memory_limit").title.isVisible()
+    demo.search_bar.search.setText("hardware.precision")
     demo.search.seek()
-    assert demo.cards.hardware.captions["hardware.precision"].property("sought") == "found"
-    demo.bar.search.setText("lora")
+    assert demo.sections.hardware.captions["hardware.precision"].property("sought") == "found"
+    demo.search_bar.search.setText("lora")
     demo.search.seek()
-    assert demo.cards.settings.captions["adapter.type"].property("sought") == "found"
-    demo.bar.search.setText("cappuccino")
+    assert demo.sections.settings.captions["adapter.type"].property("sought") == "found"
+    demo.search_bar.search.setText("cappuccino")
     demo.search.seek()
-    assert "No results for “cappuccino”" in demo.bar.nothing.text()
-    assert demo.bar.nothing.isVisible()
-    demo.bar.search.clear()
-    assert not demo.bar.nothing.isVisible()
-    assert demo.cards.settings.forms["training"].isVisible()
+    assert "No results for “cappuccino”" in demo.search_bar.nothing.text()
+    assert demo.search_bar.nothing.isVisible()
+    demo.search_bar.search.clear()
+    assert not demo.search_bar.nothing.isVisible()
+    assert demo.sections.settings.forms["training"].isVisible()
 
 
 @pytest.mark.parametrize("key", ["data.encoding", "data.sheet", "data.format"])
 def test_a_setting_of_the_data_is_unfolded_and_wholly_in_view(qtbot, demo, key: str):
     demo.resize(740, 1000)  # what a window of 960 pixels leaves the page
-    demo.bar.search.setText(key)
+    demo.search_bar.search.setText(key)
     demo.search.seek()
-    row = next(form.row_of(key) for form in demo.cards.data.forms_shown())
+    row = next(form.row_of(key) for form in demo.sections.data.forms_shown())
     assert row.title.isVisible()
     qtbot.waitUntil(lambda: all(is_in_view(demo, widget) for widget in (row.title, row.editor.widget)))
 
 
 def is_in_view(page: Page, widget: QWidget) -> bool:
-    area = page.cards._area.viewport()
+    area = page.sections.data.area.viewport()
     return area.rect().contains(QRect(widget.mapTo(area, QPoint(0, 0)), widget.size()))
 
 
 def test_a_search_ends_when_the_page_is_left(demo):
-    epochs = demo.cards.settings.forms["training"].row_of("training.epochs").title
-    demo.bar.search.setText("memory_limit")
+    epochs = demo.sections.settings.forms["training"].row_of("training.epochs").title
+    demo.search_bar.search.setText("memory_limit")
     demo.search.seek()
-    assert not epochs.isVisible()
-    demo.bar.hide()  # as with the page; a hidden window would lose the keyboard
-    demo.bar.show()
-    assert demo.bar.search.text() == ""
-    assert epochs.isVisible()
+    settings = demo.sections.settings
+    assert not epochs.isVisibleTo(settings.inside)
+    demo.search_bar.hide()  # as with the page; a hidden window would lose the keyboard
+    demo.search_bar.show()
+    assert demo.search_bar.search.text() == ""
+    assert epochs.isVisibleTo(settings.inside)

@@ -1,4 +1,4 @@
-"""The hardware card: engine, devices and precision, each with a reason if it is not available."""
+"""The Hardware section: engine, devices and precision, each with a reason if it is not available."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -19,7 +19,9 @@ from app.core.draft.device_choice import (
 )
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, FormGrid, label
+from app.pages.new_run.section import Panel, Section
+from app.widgets.boxes import hbox, holder, vbox
+from app.widgets.card import FormGrid, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
@@ -40,22 +42,23 @@ AUTOMATIC = {
     "float16": tr("Automatic → float16"),
 }
 ELSEWHERE = {"engine", "device", "devices", "precision"}
-"""Settings that have a place of their own on the card."""
+"""Settings that have a place of their own in the section."""
 
 
-class HardwareCard(Card):
-    """Emits `changed` with the dotted key of the spec."""
+class HardwareSection(Section):
+    """Beside it: the devices with their free memory. Emits `changed` with the dotted key of the spec."""
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
     look_again = Signal()
     """The user asked to detect the devices again."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("4 · Hardware"), parent)
+    def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Hardware"), panel, parent)
         self._engines: dict[str, EngineEntry] = {}
-        self._section: dict[str, Any] = {}
-        self._here: list[Device] = []
+        self._schema: dict[str, Any] = {}
+        self.present: list[Device] = []
+        """The devices of this computer, as far as they are known."""
         self._draft = Draft()
         self._model: ModelDescription | None = None
         self._plan: RunPlan | None = None
@@ -67,23 +70,15 @@ class HardwareCard(Card):
             box.activated.connect(
                 lambda number, key=key, box=box: self.changed.emit(f"hardware.{key}", box.itemData(number))
             )
-        self.again = IconToolButton("refresh", tr("Refresh the free memory"), "faint", 14)
-        self.again.clicked.connect(self.look_again)
-        self.corner.addWidget(self.again)
         self._build()
+        self._build_panel()
         self.set_devices(DeviceList([]))
 
     def _build(self) -> None:
-        self.engine_note, self.precision_note, self.note = (label("", "faint", wrap=True) for _ in range(3))
-        self.devices = DeviceTable()
-        self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
         rows = FormGrid()
         self._engine_caption = rows.add(tr("Engine"), self.engine)
-        rows.addWidget(self.engine_note, rows.rowCount(), 1)
         device = rows.add(tr("Device"), self.device)
-        rows.addWidget(self.devices, rows.rowCount(), 1)
         precision = rows.add(tr("Precision"), self.precision)
-        rows.addWidget(self.precision_note, rows.rowCount(), 1)
         self.captions: dict[str, QLabel] = {
             "hardware.engine": self._engine_caption,
             "hardware.device": device,
@@ -91,15 +86,31 @@ class HardwareCard(Card):
             "hardware.precision": precision,
         }
         self.body.addLayout(rows)
-        self.add(self.note)
         self._more = QVBoxLayout()
         self.body.addLayout(self._more)
+
+    def _build_panel(self) -> None:
+        """The devices, and what is known about them: placed above the plan."""
+        self.again = IconToolButton("refresh", tr("Refresh the free memory"), "faint", 14, clicked=self.look_again)
+        self.devices = DeviceTable()
+        self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
+        self.engine_note, self.precision_note = label("", "faint", wrap=True), label("", "faint", wrap=True)
+        self.note = label("", "faint", wrap=True)
+        head = hbox(label(tr("Devices").upper(), "heading"), self.again, 1)
+        notes = (self.note, self.precision_note, self.engine_note)
+        self.beside = holder(vbox(head, self.devices, *notes, spacing=6))
+        self.panel.body.insertWidget(0, self.beside)
+
+    def set_open(self, wanted: bool) -> None:
+        """The devices stand beside this section alone."""
+        super().set_open(wanted)
+        self.beside.setVisible(wanted)
 
     # What there is
 
     def set_engines(self, engines: Sequence[EngineEntry], section: dict[str, Any] | None = None) -> None:
         """Offer these engines; a single one hides the row. `section` is the schema of the shared settings."""
-        self._engines, self._section = {engine.name: engine for engine in engines}, section or self._section
+        self._engines, self._schema = {engine.name: engine for engine in engines}, section or self._schema
         self.engine.clear()
         for engine in engines:
             self.engine.addItem(engine.title, engine.name)
@@ -109,7 +120,7 @@ class HardwareCard(Card):
 
     def set_devices(self, found: DeviceList) -> None:
         """Offer the available devices."""
-        self._here = found.devices
+        self.present = found.devices
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
         best = best or next(iter(found.devices), None)
@@ -175,15 +186,15 @@ class HardwareCard(Card):
         if self.device.findData(value) < 0:
             self.device.addItem(tr("{value} (not on this computer)", value=value), value)
         self.device.setCurrentIndex(self.device.findData(value))
-        possible, taken = candidate_devices(self._draft, self._here), selected_devices(self._draft, self._here)
+        possible, taken = candidate_devices(self._draft, self.present), selected_devices(self._draft, self.present)
         entry = self._entry()
-        self.devices.show_devices(self._here, possible, taken, entry is not None and entry.several_devices)
-        self.devices.setVisible(bool(self._here))
+        self.devices.show_devices(self.present, possible, taken, entry is not None and entry.several_devices)
+        self.devices.setVisible(bool(self.present))
         self._show_precision()
 
     def _show_precision(self) -> None:
         wanted = str(self._draft.get("hardware.precision", "auto"))
-        taken = selected_devices(self._draft, self._here)
+        taken = selected_devices(self._draft, self.present)
         for number, (value, words) in enumerate(PRECISIONS):
             reason = against_precision(value, taken)
             _enable(self.precision, number, not reason, reason or words)
@@ -210,8 +221,8 @@ class HardwareCard(Card):
             self._more.removeWidget(self.form)
             self.form.deleteLater()
         own = json_schema.resolve(entry.settings).get("properties", {}) if entry is not None else {}
-        fields = {**self._section.get("properties", {}), **own}
-        left = json_schema.without({**self._section, "properties": fields}, ELSEWHERE)
+        fields = {**self._schema.get("properties", {}), **own}
+        left = json_schema.without({**self._schema, "properties": fields}, ELSEWHERE)
         self.form = SchemaForm(json_schema.fold(left), prefix="hardware")
         self.form.setProperty("engine", entry.name if entry is not None else "")
         self.form.changed.connect(self.changed)
@@ -231,7 +242,7 @@ class HardwareCard(Card):
             self.note.setText(sentence)
             self.note.show()
             return True
-        return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence)
+        return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence, unfold=False)
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside."""
@@ -297,7 +308,7 @@ class DeviceTable(QWidget):
                 name = label(device_words(device), "" if is_ticked else "muted")
             free = label(memory_words(device), "faint")
             bar = ThinProgressBar()
-            bar.setFixedWidth(64)
+            bar.setFixedWidth(48)
             bar.set_fraction(1 - device.free_mb / device.memory_mb if device.memory_mb else 0.0)
             bar.setToolTip(tr("Memory in use: {memory_words}", memory_words=memory_words(device)))
             bar.setVisible(bool(device.memory_mb))

@@ -1,10 +1,10 @@
-"""The model card: the model's name, why it cannot be used, and what its folder contains."""
+"""The Model section: the model's name, why it cannot be used, and what its folder contains."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
 
 from app import theme
 from app.core import formatting
@@ -14,12 +14,14 @@ from app.core.draft.model_consent import CONVERT, TRUST
 from app.core.i18n import thin, tr
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
 from app.pages.new_run.model.obstacle import ModelObstacle, obstacle
+from app.pages.new_run.section import Panel, Section
 from app.widgets.banner import Banner
-from app.widgets.card import CAPTION_WIDTH, Card, FormGrid, label
+from app.widgets.boxes import fill, hbox, holder, stack, vbox
+from app.widgets.card import CAPTION_WIDTH, FormGrid, label
+from app.widgets.empty_state import EmptyState
 from app.widgets.forms.path_field import PathLine, dropped_paths
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
-from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.resources import demo_model
 from backend.contract.rpc.models import ModelDescription
@@ -49,13 +51,13 @@ _FOUND = {
     "converted": tr("converted copy"),
 }
 
-HINT = tr("A model folder, or a Hub ID such as google/mt5-small. You can also drop a folder on this card")
+HINT = tr("A model folder, or a Hub ID such as google/mt5-small. You can also drop a folder here")
 _PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
 """Files of a model: whoever drops one of them means the folder."""
 
 
-class ModelCard(Card):
-    """Emits `changed` with the dotted key of the spec."""
+class ModelSection(Section):
+    """Beside it: what the model's folder contains, how it is downloaded, and what stands against it."""
 
     changed = Signal(str, object)
     conversion_agreed = Signal()
@@ -66,28 +68,35 @@ class ModelCard(Card):
     tokenizer_asked = Signal(str)
     """Somebody wants to look at the tokenizer of this model."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("3 · Model"), parent)
+    def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Model"), panel, parent)
         self._chosen, self._limit = "", 0
         self._draft: Draft | None = None
         self._download: ModelDownload | None = None
         self._model: ModelDescription | None = None
         self._is_trusted = False
-        self.state = label("", "faint")
         self.pill = Pill()
-        self.corner.addWidget(self.state)
-        self.corner.addWidget(self.pill)
+        self.panel.corner.addWidget(self.pill)
         self._build_choice()
         self.banner = Banner()
         self._build_fixes()
-        self.bar = ThinProgressBar()
         self.facts = ModelFacts()
         self.notes = label("", "muted", wrap=True)
         self._looks = self._build_looks()
-        for widget in (self.banner, self._fix_row, self.bar, self.facts, self.notes, self._looks):
-            self.add(widget)
+        described = vbox(self.facts, self.notes, self._looks, 1, spacing=12)
+        self.empty = EmptyState(
+            "search",
+            tr("No model yet"),
+            tr("Choose a model to see its size, its license and its limits."),
+            tr("Browse models"),
+        )
+        self.empty.asked.connect(lambda: self.list_asked.emit(False))
+        self.pages = stack(self.empty, EmptyState("search", tr("Inspecting the model…")), holder(described))
+        fill(self.panel.body, (self.banner, self._fix_row, (self.pages, 1)))
         self.show_nothing()
         self.setAcceptDrops(True)
+        self.panel.setAcceptDrops(True)
+        self.panel.installEventFilter(self)
 
     # Widgets
 
@@ -96,7 +105,7 @@ class ModelCard(Card):
         self.name.setToolTip(HINT)
         self.name.setAccessibleName(tr("Model folder or Hub ID"))
         self.name.setMinimumWidth(60)
-        self.name.setAcceptDrops(False)  # what is dropped on the card is the card's
+        self.name.setAcceptDrops(False)  # what is dropped on the section is the section's
         self.name.editingFinished.connect(self._on_edited)
         self.list = QPushButton(tr("Browse…"))
         self.list.setToolTip(tr("Demo models, models from your runs, models on this computer, and the Hub"))
@@ -104,22 +113,10 @@ class ModelCard(Card):
         self.embedded = QPushButton()
         theme.role(self.embedded, "chip")
         self.embedded.clicked.connect(lambda: self.choose(str(self._embedded.folder)))
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.name, 1)
-        row.addWidget(self.list)
-        holder = QWidget()
-        holder.setLayout(row)
         rows = FormGrid()
-        rows.add(tr("Model"), holder, self.name)
-        self._start = QWidget()
-        start = QHBoxLayout(self._start)
-        start.setContentsMargins(0, 0, 0, 0)
-        start.addWidget(label(tr("No download needed:"), "muted"))
-        start.addWidget(self.embedded)
-        start.addStretch(1)
-        self._start_caption = rows.add(tr("Start from"), self._start, self.embedded)
+        rows.add(tr("Model"), holder(hbox((self.name, 1), self.list, spacing=8)), self.name)
+        start = hbox(self.embedded, label(tr("included, no download"), "faint"), 1, spacing=8)
+        rows.add(tr("Start from"), holder(start), self.embedded)
         self._embed("")
         self.body.addLayout(rows)
 
@@ -141,14 +138,9 @@ class ModelCard(Card):
             "shorten": self.shorten,
             "download": self.fetch,
         }
-        self._fix_row = QWidget()
-        row = QHBoxLayout(self._fix_row)  # below the sentence: beside it, little room would be left for either
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        self.read = IconButton(tr("Open folder"), "folder", "quiet")
-        self.read.clicked.connect(self._on_open)
-        for button in (self.read, *self._fixes.values()):
-            row.addWidget(button)
+        self.read = IconButton(tr("Open folder"), "folder", "quiet", clicked=self._on_open)
+        # Below the sentence: beside it, little room would be left for either.
+        self._fix_row = holder(hbox(1, self.read, *self._fixes.values(), spacing=8))
 
     def _build_looks(self) -> QWidget:
         """Buttons for further details about the chosen model."""
@@ -157,18 +149,12 @@ class ModelCard(Card):
         self.tokenizer.setToolTip(tr("Open its tokenizer on the Tokenizer page"))
         self.open.clicked.connect(self._on_open)
         self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
-        holder = QWidget()
-        row = QHBoxLayout(holder)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.open)
-        row.addWidget(self.tokenizer)
-        row.addStretch(1)
-        return holder
+        return holder(hbox(self.open, self.tokenizer, 1, spacing=8))
 
     def use_download(self, download: ModelDownload) -> None:
         """Show this download once it is running."""
         self.progress = DownloadBar(download)
-        self.body.insertWidget(1, self.progress)
+        self.panel.body.insertWidget(0, self.progress)
         self._download = download
         download.changed.connect(self.look_again)
 
@@ -196,8 +182,6 @@ class ModelCard(Card):
         if self.name.text() != name:
             self.name.setText(name)
         self.name.setToolTip(name or HINT)
-        for widget in (self._start, self._start_caption):
-            widget.setVisible(not name)
 
     def choose(self, name: str) -> None:
         """Choose it as if the user had."""
@@ -211,7 +195,7 @@ class ModelCard(Card):
         self.choose(self.name.text().strip())
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show an error of this card; returns whether it belongs here."""
+        """Show an error of this section; returns whether it belongs here."""
         if not field.startswith("model"):
             return False
         self._say(ModelObstacle("error", sentence))
@@ -222,18 +206,24 @@ class ModelCard(Card):
     def show_nothing(self) -> None:
         """Show that nothing is known about the model, or none is chosen."""
         self._model = None
-        for widget in (self.facts, self.notes, self.pill, self.bar, self._looks):
-            widget.hide()
-        self.state.setText("")
+        self.pill.hide()
+        self._show_bar(None)
+        self.panel.title.setText(tr("Model"))
+        self.pages.setCurrentIndex(0)
         self._say(None)
+
+    def _show_bar(self, progress: Progress | None) -> None:
+        self.panel.bar.setVisible(progress is not None)
+        if progress is not None:
+            self.panel.bar.set_fraction(progress.done / progress.total if progress.total else None)
 
     def show_reading(self, progress: Progress | None = None) -> None:
         """Show that the model is being read, downloaded or converted, with no consent to give meanwhile."""
         self._say(None)
-        self.state.setText(_reading_words(progress))
-        self.bar.setVisible(progress is not None)
-        if progress is not None:
-            self.bar.set_fraction(progress.done / progress.total if progress.total else None)
+        self.panel.title.setText(_reading_words(progress))
+        self.pages.setCurrentIndex(1)
+        self.pill.hide()
+        self._show_bar(progress)
 
     def show_problem(self, sentence: str) -> None:
         """Show why the model cannot be used."""
@@ -243,8 +233,9 @@ class ModelCard(Card):
     def show_description(self, model: ModelDescription, trusted: bool) -> None:
         """Show what its folder contains, and any obstacles."""
         self._model, self._is_trusted = model, trusted
-        self.state.setText("")
-        self.bar.hide()
+        self._show_bar(None)
+        self.panel.title.setText(PurePath(model.name.rstrip("/\\")).name or model.name)
+        self.pages.setCurrentIndex(2)
         self.facts.show_model(model)
         self.notes.setText("\n\n".join(model.notes))
         self.notes.setVisible(bool(model.notes))
@@ -286,8 +277,18 @@ class ModelCard(Card):
         if self._model is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(self._model.folder))
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """What is dropped on the panel is dropped on the section."""
+        if isinstance(event, QDragEnterEvent):
+            self.dragEnterEvent(event)
+            return True
+        if event.type() == QEvent.Type.Drop and isinstance(event, QDropEvent):
+            self.dropEvent(event)
+            return True
+        return super().eventFilter(watched, event)
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept a folder dropped on the card as a model."""
+        """Accept a folder dropped here as a model."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
@@ -311,7 +312,7 @@ def _reading_words(progress: Progress | None) -> str:
 
 
 class ModelFacts(QWidget):
-    """Hidden until a model is described."""
+    """What is known of a model, name and value."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -332,7 +333,6 @@ class ModelFacts(QWidget):
         for name, value in _texts(model).items():
             self.values[name].setText(value)
         theme.role(self.values[tr("Tokenizer")], "" if model.tokenizer_fits else "warning")
-        self.show()
 
 
 def safety(model: ModelDescription) -> tuple[str, str]:

@@ -1,11 +1,10 @@
-"""The cards of the New run page: mistakes, hardware, cost, what makes a run fit, and the way to each card."""
+"""The sections of the New run page: mistakes, hardware, plan, what makes a run fit, and the way to each section."""
 
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from app.pages.new_run.cost_details import CostDetails
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
 from backend.contract.rpc.plan import DeviceList
@@ -15,42 +14,43 @@ from tests.app.pages.new_run.draft_steps import line, write
 
 
 def test_what_was_typed_wrong_goes_with_the_field_that_another_choice_takes_away(qtbot, demo):
-    demo.cards.settings.groups["training"].set_open(True)
-    form = demo.cards.settings.others["training"]
+    demo.sections.open("settings")
+    demo.sections.settings.groups["training"].set_open(True)
+    form = demo.sections.settings.others["training"]
     form.set_unfolded(True)
     write(qtbot, form.editor("adam_epsilon").target, "0")
     assert "Adam epsilon" in demo.reason()
     optimizer = form.editor("optimizer").target
     optimizer.setCurrentIndex(optimizer.findData("sgd"))
     optimizer.activated.emit(optimizer.currentIndex())
-    assert not any(demo.cards.mistakes().values())
-    qtbot.waitUntil(demo.cards.cost.start.isEnabled)
-    demo.bar.search.setText("epsilon")
+    assert not any(demo.sections.mistakes().values())
+    qtbot.waitUntil(demo.start_bar.start.isEnabled)
+    demo.search_bar.search.setText("epsilon")
     demo.search.seek()
-    assert demo.bar.nothing.text() == "“Adam epsilon” has no effect with the current “Optimizer”."
-    assert demo.cards.settings.forms["training"].isVisible()
-    demo.bar.search.setText("weight_decay")
+    assert demo.search_bar.nothing.text() == "“Adam epsilon” has no effect with the current “Optimizer”."
+    assert demo.sections.settings.forms["training"].isVisibleTo(demo.sections.settings.inside)
+    demo.search_bar.search.setText("weight_decay")
     demo.search.seek()
-    assert demo.cards.settings.optimizer_form.isHidden()
-    demo.bar.search.setText("momentum")
+    assert demo.sections.settings.optimizer_form.isHidden()
+    demo.search_bar.search.setText("momentum")
     demo.search.seek()
-    assert demo.cards.settings.optimizer_form.isVisible()
+    assert demo.sections.settings.optimizer_form.isVisible()
     optimizer.setCurrentIndex(optimizer.findData("adamw"))
     optimizer.activated.emit(optimizer.currentIndex())
-    demo.bar.search.clear()
+    demo.search_bar.search.clear()
     assert form.editor("adam_epsilon").target.text() == "1e-8"
     assert demo.draft.get("training.adam_epsilon") == 1e-8
 
 
 def test_a_mistake_in_an_adapter_that_is_taken_off_stops_nothing(qtbot, demo):
-    demo.cards.settings.adapter.setCurrentIndex(demo.cards.settings.adapter.findData("lora"))
-    demo.cards.settings.adapter.activated.emit(demo.cards.settings.adapter.currentIndex())
-    write(qtbot, demo.cards.settings.adapter_form.form.editor("rank").target, "0")
+    demo.sections.settings.adapter.setCurrentIndex(demo.sections.settings.adapter.findData("lora"))
+    demo.sections.settings.adapter.activated.emit(demo.sections.settings.adapter.currentIndex())
+    write(qtbot, demo.sections.settings.adapter_form.form.editor("rank").target, "0")
     assert "1 or more" in demo.reason()
-    demo.cards.settings.adapter.setCurrentIndex(0)
-    demo.cards.settings.adapter.activated.emit(0)
+    demo.sections.settings.adapter.setCurrentIndex(0)
+    demo.sections.settings.adapter.activated.emit(0)
     assert demo.reason() == ""
-    qtbot.waitUntil(demo.cards.cost.start.isEnabled)
+    qtbot.waitUntil(demo.start_bar.start.isEnabled)
 
 
 def test_a_plan_given_up_for_a_mistake_is_asked_for_again_when_it_is_mended(qtbot, demo):
@@ -58,11 +58,11 @@ def test_a_plan_given_up_for_a_mistake_is_asked_for_again_when_it_is_mended(qtbo
     qtbot.waitUntil(lambda: demo.checks.plan is None and not demo.checks._plan.waits)
     qtbot.keyClick(line(demo, "learning_rate"), Qt.Key.Key_Backspace)
     qtbot.waitUntil(lambda: demo.checks.plan is not None)
-    assert demo.cards.cost.details.isEnabled()
+    qtbot.waitUntil(demo.start_bar.measure.isEnabled)
 
 
 def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
-    row = demo.cards.settings.forms["training"].row_of("training.batch_size")
+    row = demo.sections.settings.forms["training"].row_of("training.batch_size")
     hint = row.title.toolTip()
     for words in (
         "Rows per optimizer step",
@@ -79,7 +79,7 @@ def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
 
 
 def test_devices_are_listed_with_their_memory_and_precision_with_its_reason(demo):
-    card = demo.cards.hardware
+    card = demo.sections.hardware
     assert card.device.itemText(0) == "Automatic → Processor, 2 cores"
     assert card.precision.itemText(0) == "Automatic → float32"
     assert card.precision_note.text() == "float32: this processor has no bfloat16 instructions."
@@ -88,7 +88,7 @@ def test_devices_are_listed_with_their_memory_and_precision_with_its_reason(demo
 
 
 def test_of_several_cards_one_engine_takes_some_and_the_other_one(demo):
-    card = demo.cards.hardware
+    card = demo.sections.hardware
     card.set_devices(DeviceList([Device("cuda", number, "Card", 16000, 12000, ["float32"]) for number in range(3)]))
     card.devices.boxes[1].click()
     assert demo.draft.get("hardware.devices") == [1]
@@ -102,7 +102,7 @@ def test_of_several_cards_one_engine_takes_some_and_the_other_one(demo):
 
 
 def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(demo):
-    card = demo.cards.hardware
+    card = demo.sections.hardware
     model = demo.checks.model
     assert card.engine.model().item(card.engine.findData("jax")).isEnabled()
     card.show_model(type(model)(name="x", model_type="mamba"))
@@ -117,14 +117,14 @@ def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
         MemoryFix(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True, note="Few."),
     ]
     values = {name: getattr(plan, name) for name in plan.__struct_fields__}
-    demo.cards.cost.show_plan(type(plan)(**{**values, "remedies": ways}))
-    assert demo.cards.cost.remedies.buttons[0].text() == "LoRA adapter · 470 MB"
-    assert [action.text() for action in demo.cards.cost.remedies.menu.actions()] == [
+    demo.sections.plan.show_plan(type(plan)(**{**values, "remedies": ways}))
+    assert demo.sections.plan.remedies.buttons[0].text() == "LoRA adapter · 470 MB"
+    assert [action.text() for action in demo.sections.plan.remedies.menu.actions()] == [
         "All of these: about 9.0 GB, still too much"
     ]
-    demo.cards.cost.remedies.buttons[0].click()
+    demo.sections.plan.remedies.buttons[0].click()
     assert demo.draft.get("adapter") == {"type": "lora"}
-    assert demo.cards.settings.adapter.currentData() == "lora"
+    assert demo.sections.settings.adapter.currentData() == "lora"
     assert demo.header.undo.toolTip() == "Undo LoRA adapter (Ctrl+Z)"
     demo.header.undo.click()
     assert not demo.draft.get("adapter")
@@ -136,57 +136,69 @@ def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click
     demo.checks.model = type(demo.checks.model)(**{**values, "max_length": 512})
     said = "task.max_length: 600 tokens exceed the 512 positions of this model; set task.max_length to 512 or less"
     demo.checks._on_mistake("plan", ErrorReply(said, "task.max_length"))
-    assert demo.cards.cost.reason.text().endswith("model; set “Max length” to 512 or less")
-    demo.cards.cost.remedies.buttons[0].click()
+    assert demo.start_bar.reason.text().endswith("model; set “Max length” to 512 or less")
+    demo.sections.plan.remedies.buttons[0].click()
     assert demo.draft.get("task.max_length") == 512
-    assert not any(demo.cards.mistakes().values())
+    assert not any(demo.sections.mistakes().values())
 
 
 def test_the_cost_is_told_by_its_parts(demo):
-    demo.cards.cost.details.click()
-    sheet = next(one for one in QApplication.topLevelWidgets() if isinstance(one, CostDetails))
-    assert ("activations", "406 MB") in sheet.rows
-    assert ("Batch size", "16") in sheet.rows
-    sheet.close()
+    demo.start_bar.details.trigger()
+    plan = demo.sections.plan
+    assert plan.isVisible()
+    assert ("activations", "406 MB") in plan.rows
+    assert ("Batch size", "16") in plan.rows
 
 
-def test_buttons_above_say_how_each_card_stands_and_lead_there(qtbot, panel):
-    assert panel.bar.buttons["data"].accessibleDescription() == "Something is still missing here."
-    panel.cards.data.train.choose("/nowhere/data.csv")
-    qtbot.waitUntil(lambda: panel.bar.buttons["data"].accessibleDescription() == "There is a problem here.")
-    panel.bar.buttons["settings"].click()
-    assert panel.cards.settings.isAncestorOf(QApplication.focusWidget())
+def test_a_line_says_how_its_section_stands_and_opens_it(qtbot, panel):
+    data = panel.sections.data.header
+    assert data.accessibleDescription().startswith("Something is still missing here.")
+    panel.sections.data.train.choose("/nowhere/data.csv")
+    qtbot.waitUntil(lambda: data.accessibleDescription().startswith("There is a problem here."))
+    panel.sections.settings.header.click()
+    assert (panel.sections.settings.area.isVisible(), panel.sections.data.area.isVisible()) == (True, False)
+    assert "no file" in data.note.text()
+    panel.sections.settings.header.click()
+    assert panel.sections.settings.header.isChecked(), "one section is always open"
 
 
-def test_the_button_of_a_card_leads_to_what_is_wrong_in_it(qtbot, demo):
-    training = demo.cards.settings.groups["training"]
+def test_what_blocks_the_start_leads_to_where_it_is(qtbot, panel):
+    panel.sections.open("settings")
+    panel.sections.data.train.choose("/nowhere/data.csv")
+    qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
+    panel.start_bar.reason.click()
+    assert panel.sections.data.inside.isAncestorOf(QApplication.focusWidget())
+
+
+def test_a_jump_leads_to_what_is_wrong_in_a_section(qtbot, demo):
+    training = demo.sections.settings.groups["training"]
     training.set_open(True)
     epsilon = training.form.editor("adam_epsilon").target
     training.form.set_unfolded(True)
     write(qtbot, epsilon, "0")
     training.form.set_unfolded(False)
     training.set_open(False)
-    demo.bar.search.setText("memory_limit")
+    demo.search_bar.search.setText("memory_limit")
     demo.search.seek()
-    demo.bar.buttons["settings"].click()
+    demo.jump("settings")
     assert epsilon.hasFocus()
-    assert demo.bar.search.text() == ""
-    place = epsilon.mapTo(demo.cards._area, QPoint(0, 0)).y()
-    assert 0 <= place < demo.cards._area.height()
+    assert demo.search_bar.search.text() == ""
+    area = demo.sections.settings.area
+    assert 0 <= epsilon.mapTo(area, QPoint(0, 0)).y() < area.height()
 
 
 def test_a_typed_path_is_taken_where_it_rests_on_a_file_or_the_field_is_left(qtbot, panel, tmp_path: Path):
-    train = panel.cards.data.train.line
+    train = panel.sections.data.train.line
     write(qtbot, train, str(tmp_path))
     train.setCursorPosition(len(train.text()))
-    panel.cards.data.train._rest.timeout.emit()
+    panel.sections.data.train._rest.timeout.emit()
     assert panel.draft.get("data.train") is None
     (tmp_path / "mine.csv").write_text("text,label\nfine,good\n")
     qtbot.keyClicks(train, "/mine.csv")
     qtbot.waitUntil(lambda: panel.draft.get("data.train") == str(tmp_path / "mine.csv"))
     assert train.hasFocus()
     write(qtbot, train, str(tmp_path / "none.csv"))
-    panel.cards.task.name.setFocus()
+    panel.sections.task.name.setFocus()
     assert panel.draft.get("data.train") == str(tmp_path / "none.csv")
-    qtbot.waitUntil(lambda: "no file" in panel.cards.cost.reason.text())
+    qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
     assert not panel.draft.get("model.name_or_path"), "what is wrong comes before what is missing"

@@ -1,26 +1,31 @@
-"""The task card: the run's name, the task and the preset."""
+"""The Task section: the task, the preset and the run's name."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QStandardItemModel
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import theme
+from app.core.draft.data_source import used_parts
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, FormGrid, label
+from app.pages.new_run.section import Panel, Section
+from app.widgets.boxes import fill, hbox, holder
+from app.widgets.card import FormGrid, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
-from backend.contract.catalog import Preset, TaskEntry
+from app.widgets.tables.preview_table import PreviewColumn, PreviewTable, part_color
+from backend.contract.catalog import Column, Preset, TaskEntry
 
-SHOWN_CHANGES = 4
 HEADING = "heading"
 """The data of a line that names a task and cannot be chosen."""
 
 
-class TaskCard(Card):
-    """The card on which the user chooses the task."""
+class TaskSection(Section):
+    """Beside it: what the task is, which data it needs, and what the preset changes."""
 
     chosen = Signal(str)
     renamed = Signal(str)
@@ -29,8 +34,8 @@ class TaskCard(Card):
     look_asked = Signal()
     save_asked = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("1 · Task"), parent)
+    def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Task"), panel, parent)
         self.tasks = QuietComboBox()
         self.tasks.activated.connect(lambda number: self.chosen.emit(self.tasks.itemData(number)))
         self.name = QLineEdit(placeholderText=tr("Run name"))
@@ -39,35 +44,42 @@ class TaskCard(Card):
         self.name.textEdited.connect(self.renamed)
         self.presets = QuietComboBox()
         self.presets.activated.connect(self._on_preset)
-        self.description = label("", "faint", wrap=True)
+        look = IconToolButton("table", tr("Browse presets and see what they change"), clicked=self.look_asked)
+        save = IconToolButton("save", tr("Save the current settings as a preset"), clicked=self.save_asked)
         rows = FormGrid()
         rows.add(tr("Task"), self.tasks)
-        rows.addWidget(self.description, rows.rowCount(), 1)
-        self.look = IconToolButton("table", tr("Browse presets and see what they change"))
-        self.look.clicked.connect(self.look_asked)
-        self.save = IconToolButton("save", tr("Save the current settings as a preset"))
-        self.save.clicked.connect(self.save_asked)
-        holder = QWidget()
-        row = QHBoxLayout(holder)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.presets, 1)
-        row.addWidget(self.look)
-        row.addWidget(self.save)
-        rows.add(tr("Preset"), holder, self.presets)
-        self.preset_words = label("", "faint", wrap=True)
-        rows.addWidget(self.preset_words, rows.rowCount(), 1)
-        self.preset_changes = label("", "muted", wrap=True)
-        rows.addWidget(self.preset_changes, rows.rowCount(), 1)
-        self.preset_changes.hide()
+        rows.add(tr("Preset"), holder(hbox((self.presets, 1), look, save, spacing=4)), self.presets)
         rows.add(tr("Name"), self.name)
         self.body.addLayout(rows)
+        self._build_panel()
         self._entries: list[TaskEntry] = []
         self._presets: list[Preset] = []
         self._own: list[Preset] = []
         self._chosen: Preset | None = None
         self._offered_for = ""
         self.set_presets([])
+
+    def _build_panel(self) -> None:
+        self.description = label("", "muted", wrap=True)
+        self.needs = label("", wrap=True)
+        self.examples = PreviewTable(tr("Example rows"))
+        self._examples_title = label(tr("For example").upper(), "heading")
+        self.preset_title = label(tr("Preset").upper(), "heading")
+        self.preset_words, self.preset_changes = label("", "muted", wrap=True), label("", wrap=True)
+        fill(
+            self.panel.body,
+            (
+                self.description,
+                label(tr("Your data needs").upper(), "heading"),
+                self.needs,
+                self._examples_title,
+                (self.examples, 2),
+                self.preset_title,
+                self.preset_words,
+                self.preset_changes,
+                1,
+            ),
+        )
 
     def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
         """Offer these."""
@@ -115,8 +127,24 @@ class TaskCard(Card):
         if chosen != self._offered_for:
             self._offer_presets(str(chosen or ""))
         self.tasks.setCurrentIndex(self.tasks.findData(chosen))
-        self.description.setText(next((task.description for task in self._entries if task.name == chosen), ""))
         self.show_name(str(draft.get("name", "")))
+        task = next((task for task in self._entries if task.name == chosen), None)
+        if task is not None:
+            self._describe(task, used_parts(task, draft))
+
+    def _describe(self, task: TaskEntry, parts: Sequence[Column]) -> None:
+        """Show what the task is, and rows as it takes them."""
+        self.panel.title.setText(task.title)
+        self.description.setText(task.description)
+        optional = tr(" (optional)")
+        self.needs.setText(
+            "\n".join(f"{part.title}{'' if part.required else optional}: {part.description}" for part in parts)
+        )
+        shown = [part for part in parts if any(part.name in row for row in task.examples)]
+        columns = [PreviewColumn(part.name, "", part.title, part_color(parts.index(part))) for part in shown]
+        self.examples.show_rows(columns, [[_cell(row.get(part.name)) for part in shown] for row in task.examples])
+        for widget in (self.examples, self._examples_title):
+            widget.setVisible(bool(shown))
 
     def show_name(self, name: str) -> None:
         """Show the changed name."""
@@ -132,20 +160,22 @@ class TaskCard(Card):
         """Show a preset as chosen, with its changes as `Epochs: 3 → 10`."""
         self._chosen = preset
         self._select_preset()
-        self.preset_changes.setText(_change_words(changes))
-        self.preset_changes.setToolTip("\n".join(changes))
-        self.preset_changes.setVisible(bool(changes))
+        self.preset_changes.setText("\n".join(changes))
+        for widget in (self.preset_title, self.preset_words, self.preset_changes):
+            widget.setVisible(preset is not None)
+
+    def preset_name(self) -> str:
+        """The chosen preset; empty without one."""
+        return self._chosen.title if self._chosen is not None else ""
 
     def _select_preset(self) -> None:
         places = range(self.presets.count())
         self.presets.setCurrentIndex(next((at for at in places if self.presets.itemData(at) == self._chosen), 0))
         self.preset_words.setText(self._chosen.description if self._chosen else "")
-        self.preset_words.setVisible(self._chosen is not None)
 
 
-def _change_words(changes: Sequence[str]) -> str:
-    more = len(changes) - SHOWN_CHANGES
-    return "  ·  ".join([*changes[:SHOWN_CHANGES], *([tr("{more} more", more=more)] if more > 0 else [])])
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _task_of(preset: Preset) -> str:

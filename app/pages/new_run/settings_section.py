@@ -1,4 +1,4 @@
-"""The settings card: the most important settings first, all others in collapsible groups made from JSON Schemas."""
+"""The Settings section: the most important settings first, all others in collapsible groups made from JSON Schemas."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,8 @@ from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.draft_settings import Difference
 from app.core.i18n import tr
-from app.widgets.card import Card, FormGrid, label, rule
+from app.pages.new_run.section import Panel, Section, keep_room
+from app.widgets.card import FormGrid, label, rule
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
@@ -25,7 +26,7 @@ ELSEWHERE = {
     "training": {"optimizer_options"},
     "data": {"source", "train", "validation", "test", "columns"},
 }
-"""Fields that stand on other cards, or in the form of what was chosen."""
+"""Fields that stand in other sections, or in the form of what was chosen."""
 GROUPS = {
     "task": tr("Task"),
     "data": tr("Data"),
@@ -36,7 +37,7 @@ GROUPS = {
 NO_ADAPTER = tr("Full fine-tuning")
 
 
-class SettingsCard(Card):
+class SettingsSection(Section):
     """Emits `changed` with the dotted key of the spec."""
 
     changed = Signal(str, object)
@@ -46,8 +47,8 @@ class SettingsCard(Card):
     changes_asked = Signal()
     """Somebody wants to see all that is not its default."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("5 · Settings"), parent)
+    def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Settings"), panel, parent)
         self._task: tuple[str, int] = ("", 0)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._draft = Draft()
@@ -60,7 +61,7 @@ class SettingsCard(Card):
         theme.role(self.changes, "small")
         self.changes.setToolTip(tr("Show all settings that differ from their defaults"))
         self.changes.clicked.connect(self.changes_asked)
-        self.corner.addWidget(self.changes)
+        panel.corner.addWidget(self.changes)
         self._few = QVBoxLayout()
         self._few.setSpacing(0)
         self.body.addLayout(self._few)
@@ -249,7 +250,11 @@ class SettingsCard(Card):
         self._all.setVisible(keys is None)
         self._choices.setVisible(keys is None or any(key in keys for key in self.captions))
 
-    def open(self, key: str) -> None:
+    def adapter_name(self) -> str:
+        """The chosen adapter; empty with full fine-tuning."""
+        return self.adapter.currentText() if self.adapter.currentIndex() > 0 else ""
+
+    def open_group(self, key: str) -> None:
         """Open the group that contains a setting."""
         for group in self.groups.values():
             if group.has(key):
@@ -261,8 +266,8 @@ class SettingsCard(Card):
         """Show an error at its field; returns whether there is such a field."""
         section = field.split(".")[0]
         if section == "adapter":
-            return any(form.mark(field, sentence) for form in self.adapter_form.forms())
-        if section in self.forms and self.forms[section].mark(field, sentence):
+            return any(form.mark(field, sentence, unfold=False) for form in self.adapter_form.forms())
+        if section in self.forms and self.forms[section].mark(field, sentence, unfold=False):
             return True
         group = self.groups.get(section)
         if group is None:
@@ -270,9 +275,9 @@ class SettingsCard(Card):
         is_option = field.startswith("training.optimizer_options")
         if not is_option and ".".join(field.split(".")[:2]) not in group.keys:
             return False
-        group.set_open(True)
+        group.build()
         forms = self.optimizer_form.forms() if is_option else [group.form] if group.form else []
-        return any(form.mark(field, sentence) for form in forms)
+        return any(form.mark(field, sentence, unfold=False) for form in forms)
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside."""
@@ -383,6 +388,7 @@ class SettingsGroup(QWidget):
         theme.role(self.reset, "small")
         self.reset.setAccessibleName(tr("Reset {title} settings", title=title))
         self.reset.clicked.connect(lambda: self.reset_asked.emit(self._changed_keys))
+        keep_room(self.reset)
         self._place()
         self.apply_theme()
         self.show_changed([])
@@ -413,8 +419,8 @@ class SettingsGroup(QWidget):
     def set_open(self, wanted: bool) -> None:
         """Show or hide the fields."""
         self.fold.setChecked(wanted)
-        if wanted and self.form is None:
-            self._build()
+        if wanted:
+            self.build()
         if self.form is not None:
             self.form.setVisible(wanted)
         self.apply_theme()
@@ -426,8 +432,12 @@ class SettingsGroup(QWidget):
         if self.form is not None:
             self.form.show_chosen(settings)
 
-    def _build(self) -> None:
+    def build(self) -> None:
+        """Make the form, which stays hidden while the group is closed."""
+        if self.form is not None:
+            return
         self.form = SchemaForm(self._schema, prefix=self.name)
+        self.form.setVisible(self.is_open())
         self.form.set_usual(self._usual)
         self.form.show_values(self._values)
         self.form.show_chosen(self._chosen)

@@ -41,7 +41,7 @@ def looked_at(qtbot, panel: Page) -> None:
 
 
 def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, panel, tmp_path: Path):
-    card = panel.cards.data
+    card = panel.sections.data
     assert card.zone.isVisible()
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
@@ -64,7 +64,7 @@ def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, pane
     for name in ("train.json", "dev.json"):
         (tmp_path / name).write_bytes(Path(SQUAD).read_bytes())
     panel.draft.set("data.source", "squad")
-    panel.cards.data.train.choose(str(tmp_path))
+    panel.sections.data.train.choose(str(tmp_path))
     qtbot.waitUntil(lambda: panel.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
     assert panel.draft.get("data.train") == str(tmp_path / "train.json")
 
@@ -83,7 +83,7 @@ def test_how_a_file_is_read_goes_with_the_file(panel, tmp_path: Path):
 
 
 def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, panel):
-    card = panel.cards.data
+    card = panel.sections.data
     panel.resize(1068, 720)
     panel.controller.change("data.train", "films.csv")
     lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
@@ -94,9 +94,9 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, pa
     assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
     assert [one.text() for one in panel.findChildren(QLabel) if "--set" in one.text()] == []
-    assert panel.reason() == "The data can't be read yet. See the Data card."
+    assert panel.reason() == "The data can't be read yet. See the Data section."
     qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
-    assert panel.cards._area.horizontalScrollBar().maximum() == 0
+    assert panel.sections.data.banner.width() <= panel.sections.side.width()
     card.banner.fix.click()
     assert panel.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
@@ -104,7 +104,7 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, pa
 
 
 def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
-    card = panel.cards.data
+    card = panel.sections.data
     read = "films.xlsx: the sheet “Notes” is used; set data.sheet to use another one: “Films”."
     shown = "films.xlsx: the sheet “Notes” is used; set “Sheet” to use another one: “Films”."
     found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
@@ -118,7 +118,7 @@ def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
 
 
 def test_another_sheet_is_read_at_a_click(panel):
-    card = panel.cards.data
+    card = panel.sections.data
     panel.controller.change("data.train", "films.xlsx")
     fix = Fix("Read sheet Films", {"data.sheet": "Films"}, ("text | stars", "a film | 3"), "“Films” is a table:")
     preview = DataPreview(columns=["Notes"], rows=[["by Ann"]], row_count=1, guessed_columns={}, fix=fix)
@@ -130,9 +130,9 @@ def test_another_sheet_is_read_at_a_click(panel):
 
 
 def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
-    field = panel.cards.data.test
+    field = panel.sections.data.test
     place = field.mapTo(panel, field.rect().center())
-    panel.cards._area.ensureWidgetVisible(field)
+    panel.sections.scroll_to(field)
     place = field.mapTo(panel, field.rect().center())
     dragged(panel, TRAIN, at=place)
     assert panel.data_controller.drops.hint.words() == "Drop to test on it"
@@ -142,10 +142,10 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
 
 
 def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, panel):
-    panel.cards.data.train.choose(SQUAD)
+    panel.sections.data.train.choose(SQUAD)
     qtbot.waitUntil(lambda: panel.draft.get("data.source") == "squad", timeout=SLOW_MS)
-    assert panel.cards.data.recognised.task.text() == "Switch to question answering"
-    panel.cards.data.recognised.task.click()
+    assert panel.sections.data.recognised.task.text() == "Switch to question answering"
+    panel.sections.data.recognised.task.click()
     assert panel.draft.get("task.type") == "question_answering"
     assert panel.draft.get("data.train") == SQUAD
 
@@ -154,11 +154,11 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
     picture = tmp_path / "picture.png"
     picture.write_bytes(b"\x89PNG\r\n")
     drop(new_run, str(picture))
-    qtbot.waitUntil(lambda: "is an image" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: "is an image" in new_run.sections.data.banner.text(), timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
     dragged(new_run, str(tmp_path / "run.yaml"))
     assert new_run.data_controller.drops.hint.words() == ""
-    model = new_run.cards.model
+    model = new_run.sections.model
     dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
     assert new_run.data_controller.drops.hint.words() == ""
     QGuiApplication.clipboard().setText(f"{TRAIN}\n")
@@ -168,28 +168,28 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
 
 @pytest.fixture
 def chosen(qtbot, panel):
-    panel.cards.data.train.choose(TRAIN)
+    panel.sections.data.train.choose(TRAIN)
     looked_at(qtbot, panel)
     return panel
 
 
 def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
-    [text, label, other] = chosen.cards.data.table.shown_columns()
+    [text, label, other] = chosen.sections.data.table.shown_columns()
     assert [text.part, label.part, other.part] == ["Text", "Label", ""]
     assert text.color != label.color
-    view = chosen.cards.data.view
+    view = chosen.sections.data.view
     assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 skipped."
     assert "median 15 tokens" in view.summary.text()
     assert "also occur in the training data" in view.warnings.text()
     assert "Duplicates in the training data: 11 training rows." in view.notes.text()
-    box = chosen.cards.data.columns.boxes["label"]
+    box = chosen.sections.data.columns.boxes["label"]
     at = box.findData("text")
     assert not box.model().item(at).isEnabled()
     assert box.itemText(at).startswith("text · holds 2,400 unique values")
 
 
 def test_a_changed_guess_can_be_undone(qtbot, chosen):
-    columns = chosen.cards.data.columns
+    columns = chosen.sections.data.columns
     box = columns.boxes["label"]
     box.setCurrentIndex(box.findData("source"))
     box.activated.emit(box.currentIndex())
@@ -200,7 +200,7 @@ def test_a_changed_guess_can_be_undone(qtbot, chosen):
 
 
 def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot, chosen, tmp_path: Path):
-    chosen.cards.data.view.unusable.click()
+    chosen.sections.data.view.unusable.click()
     dialog = chosen.data_controller.unusable
     assert [dialog.table.model().index(1, column).data() for column in range(4)] == [
         "Training",
@@ -212,7 +212,7 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
     qtbot.waitUntil(lambda: "Exported 2 rows" in dialog.said.text())
     dialog.close_button.click()
     assert dialog.isHidden()
-    chosen.cards.data.table.row_asked.emit(3)
+    chosen.sections.data.table.row_asked.emit(3)
     dialog = chosen.data_controller.row
     qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
     assert len(dialog.cells["text"].toPlainText()) == 2500
@@ -220,8 +220,8 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
 
 
 def test_the_look_at_all_rows_can_be_stopped(qtbot, panel):
-    view = panel.cards.data.view
-    panel.cards.data.train.choose(TRAIN)
+    view = panel.sections.data.view
+    panel.sections.data.train.choose(TRAIN)
     qtbot.waitUntil(lambda: panel.checks.preview is not None, timeout=SLOW_MS)
     view.show_counting(0.5)
     assert view.counting.isVisible()
@@ -232,12 +232,12 @@ def test_the_look_at_all_rows_can_be_stopped(qtbot, panel):
 
 def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, panel, tmp_path: Path):
     panel.change("data.train", TRAIN)
-    panel.cards.data.stop.click()
-    assert "was stopped" in panel.cards.data.banner.text()
-    assert panel.cards.data.again.isVisible()
-    panel.cards.data.again.click()
+    panel.sections.data.stop.click()
+    assert "was stopped" in panel.sections.data.banner.text()
+    assert panel.sections.data.again.isVisible()
+    panel.sections.data.again.click()
     qtbot.waitUntil(lambda: panel.checks.preview is not None, timeout=SLOW_MS)
-    field = panel.cards.data.validation
+    field = panel.sections.data.validation
     field.line.setText(f"file://{tmp_path}/a%20b.csv")
     field.line.editingFinished.emit()
     assert panel.draft.get("data.validation") == f"{tmp_path}/a b.csv"

@@ -1,30 +1,33 @@
-"""The data card: files, columns, what was detected, and a preview of the data."""
+"""The Data section: files and columns, and beside them what was recognised and the first rows."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import json_schema
 from app.core.draft import data_messages
 from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
-from app.core.i18n import tr, trn
+from app.core.draft.section_words import source_words
+from app.core.i18n import tr
 from app.core.setting_titles import in_titles
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
 from app.pages.new_run.data.split_fields import SplitFields
+from app.pages.new_run.section import Panel, Section
 from app.widgets.banner import Banner
-from app.widgets.card import CAPTION_WIDTH, Card, FormGrid, label
+from app.widgets.boxes import fill, hbox, stack
+from app.widgets.card import CAPTION_WIDTH, FormGrid, label
 from app.widgets.drop_hint import DropZone
+from app.widgets.empty_state import EmptyState
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconLabel
-from app.widgets.progress import ThinProgressBar
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview, RecognisedData
@@ -34,12 +37,12 @@ DROP_TITLE = tr("Drop your data here")
 DROP_WORDS = tr(
     "One or more files, or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
     "text, CoNLL, SQuAD or GLUE, optionally compressed with gzip or zip. Files named train, "
-    "validation and test are assigned automatically. You can also click to browse, or paste a path."
+    "validation and test are assigned automatically. You can also paste a path."
 )
 
 
-class DataCard(Card):
-    """Emits `changed` with the dotted key of the spec."""
+class DataSection(Section):
+    """Beside it: what was recognised, the first rows, and what is wrong with them."""
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
@@ -55,67 +58,58 @@ class DataCard(Card):
     stop_asked = Signal()
     read_asked = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("2 · Data"), parent)
+    def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Data"), panel, parent)
         self._sources: dict[str, SourceEntry] = {}
         self._draft = Draft()
         self._form: SchemaForm | None = None
         self._recognised_rows: object = None
+        self._shown_rows: object = None
+        """The rows of which the preview was shown."""
+        self.columns = ColumnChoice()
+        self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
+        self._build_choice()
         self._build_corner()
-        self.zone = DropZone(DROP_TITLE, DROP_WORDS)
-        self.add(self.zone)
+        self._build_panel()
+        self.body.addWidget(self.columns)  # last: another task, or other data, may need more or fewer
+        self._show_nothing()
+        self.setAcceptDrops(True)
+
+    def _build_corner(self) -> None:
+        self.report = IconButton(tr("Report"), "chart", "quiet", clicked=self.report_asked)
+        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap for every split"))
+        self.tokens = IconButton(tr("Tokens"), "text", "quiet", clicked=self.tokens_asked)
+        self.tokens.setToolTip(
+            tr("Token lengths and the limit, unknown tokens, padding, and what the model sees for each row")
+        )
+        self.stop = IconButton(tr("Stop"), "stop", "quiet", hint=tr("Stop reading the data"), clicked=self.stop_asked)
+        for button in (self.stop, self.tokens, self.report):
+            self.panel.corner.addWidget(button)
+
+    def _build_panel(self) -> None:
         self.recognised = RecognisedNote()
         self.recognised.undo_asked.connect(self.undo_asked)
         self.recognised.task_asked.connect(self.task_asked)
-        self._build_choice()
-        self.zone.asked.connect(self.train.file_button.click)
-        self.columns = ColumnChoice()
-        self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
         self.banner = Banner()
-        self.again = IconButton(tr("Reload"), "refresh", "quiet")
-        self.again.clicked.connect(self.read_asked)
+        self.again = IconButton(tr("Reload"), "refresh", "quiet", clicked=self.read_asked)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
         self.banner.fix_taken.connect(self._on_fix_taken)
         self.view = DataView(self.columns)
         self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
-        for widget in (self._waiting(), self.columns, self.banner, self.view):
-            self.add(widget)
-        self._show_nothing()
-        self.setAcceptDrops(True)
-
-    def _build_corner(self) -> None:
-        self.state = label("", "faint")
-        self.report = IconButton(tr("Report"), "chart", "quiet")
-        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap for every split"))
-        self.report.clicked.connect(self.report_asked)
-        self.tokens = IconButton(tr("Tokens"), "text", "quiet")
-        self.tokens.setToolTip(
-            tr("Token lengths and the limit, unknown tokens, padding, and what the model sees for each row")
-        )
-        self.tokens.clicked.connect(self.tokens_asked)
-        for widget in (self.state, self.tokens, self.report):
-            self.corner.addWidget(widget)
-
-    def _waiting(self) -> QWidget:
-        """A progress bar with a button that stops reading."""
-        self.waiting, self.bar = QWidget(), ThinProgressBar()
-        self.stop = IconButton(tr("Stop"), "stop", "quiet")
-        self.stop.setToolTip(tr("Stop reading the data"))
-        self.stop.clicked.connect(self.stop_asked)
-        row = QHBoxLayout(self.waiting)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.bar, 1)
-        row.addWidget(self.stop)
-        return self.waiting
+        self.zone = DropZone(DROP_TITLE, DROP_WORDS)
+        self.zone.files_asked.connect(self.train.file_button.click)
+        self.zone.folder_asked.connect(self.train.folder_button.click)
+        self.reading = EmptyState("table", "")
+        self.empty = EmptyState("table", tr("No rows yet"))
+        self.pages = stack(self.zone, self.empty, self.reading, self.view)
+        fill(self.panel.body, (self.recognised, self.banner, (self.pages, 1)))
 
     def _build_choice(self) -> None:
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
         rows = FormGrid()
         self._source_caption = rows.add(tr("Source"), self.source)
-        self._source_words = label("", "faint", wrap=True)
-        rows.addWidget(self._source_words, rows.rowCount(), 1)
         self.body.addLayout(rows)
         self.splits = SplitFields()
         self.splits.changed.connect(self._on_split)
@@ -126,7 +120,6 @@ class DataCard(Card):
         self._choices.setSpacing(8)
         self._choices.addWidget(self.splits)
         self.body.addLayout(self._choices)
-        self.add(self.recognised)
 
     def _on_split(self, key: str, value: object) -> None:
         self.changed.emit(key, value)
@@ -155,14 +148,14 @@ class DataCard(Card):
         self._draft = draft
         source = str(draft.get("data.source", "files"))
         self.source.setCurrentIndex(self.source.findData(source))
-        self._source_words.setText(self._sources[source].description if source in self._sources else "")
-        # Everybody knows files; the line is worth more to the preview below.
-        self._source_words.setVisible(source != "files")
+        entry = self._sources.get(source)
+        self.empty.set_words(tr("No rows yet"), entry.description if entry is not None else "")
         kind = split_kind(self._sources.get(source))
         if _rows_of(draft) != self._recognised_rows:
             self.forget_recognised()
         self.splits.show_draft(draft, kind)
-        self.zone.setVisible(kind == "files" and not draft.get("data.train"))
+        if _rows_of(draft) != self._shown_rows:
+            self._show_nothing()
         self._show_form(source)
 
     def _show_form(self, source: str) -> None:
@@ -194,10 +187,10 @@ class DataCard(Card):
             self._form = None
 
     def mark(self, field: str, sentence: str) -> bool:
-        """Show an error of this card; returns whether it belongs here."""
+        """Show an error of this section; returns whether it belongs here."""
         if not field.startswith("data"):
             return False
-        if self._form is None or not self._form.mark(field, sentence):
+        if self._form is None or not self._form.mark(field, sentence, unfold=False):
             self.show_problem(sentence)
         return True
 
@@ -230,7 +223,7 @@ class DataCard(Card):
         """Show that a drop is being recognised."""
         self.banner.clear()
         self.forget_recognised()
-        self.state.setText(tr("Inspecting the dropped files…"))
+        self.panel.title.setText(tr("Inspecting the dropped files…"))
 
     def show_recognised(self, found: RecognisedData, task: str) -> None:
         """Show what was recognised and used; `task` names a better task for such data."""
@@ -249,23 +242,38 @@ class DataCard(Card):
     # What the data is
 
     def _show_nothing(self) -> None:
-        for widget in (self.columns, self.waiting):
-            widget.hide()
+        """Nothing is known of this data, and what was known of other data is not shown."""
+        self._shown_rows = None
         self.view.clear()
+        self.columns.clear()
+        self._show_reading(False)
         self._offer_looks(False)
-        self.state.setText("")
+        self.panel.title.setText(tr("Data"))
+        is_files = split_kind(self._sources.get(str(self._draft.get("data.source", "files")))) == "files"
+        self.pages.setCurrentWidget(self.zone if is_files else self.empty)
 
     def _offer_looks(self, on: bool) -> None:
         for button in (self.tokens, self.report):
+            button.setVisible(on)
             button.setEnabled(on)
 
+    def _show_reading(self, on: bool) -> None:
+        self.stop.setVisible(on)
+        self.panel.bar.setVisible(on)
+        self.view.setEnabled(not on)
+
     def show_reading(self, progress: Progress | None = None) -> None:
-        """Show that the data is being read, with its progress."""
+        """Show that the data is being read, with its progress; rows of the same data stay, greyed."""
         self._offer_looks(False)
+        self._show_reading(True)
         share = progress.done / progress.total if progress is not None and progress.total else None
-        self.state.setText(tr("Reading…") if share is None else tr("Reading… {share:.0%}", share=share))
-        self.bar.set_fraction(share)
-        self.waiting.show()
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        words = tr("Reading {name}…", name=source_words(self._draft, source))
+        self.panel.title.setText(words if share is None else f"{words} {share:.0%}")
+        self.panel.bar.set_fraction(share)
+        if self._shown_rows is None:
+            self.reading.set_words(words, tr("The first rows appear here."))
+            self.pages.setCurrentWidget(self.reading)
 
     def show_problem(self, sentence: str, again: bool = False) -> None:
         """Show why the data cannot be used, or (empty) that there is none; `again` offers a retry."""
@@ -274,7 +282,6 @@ class DataCard(Card):
             self.banner.show_message("error", sentence)
         else:
             self.banner.clear()
-        self.state.setText("")
 
     def offer_fix(self, fix: Fix) -> None:
         """Offer a fix beside the problem, with a preview of the data after it."""
@@ -303,17 +310,19 @@ class DataCard(Card):
             self.again.hide()
             self.banner.offer_fix(preview.fix, kind="warning")
         self.clear_marks()
+        self._show_reading(False)
         self._offer_looks(True)
-        self.waiting.hide()
-        self.state.setText(trn("{count} row", "{count} rows", preview.row_count))
+        self._shown_rows = _rows_of(self._draft)
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        self.panel.title.setText(source_words(self._draft, source))
         self.columns.show_preview(preview, columns)
-        self.columns.show()
         self.view.show_preview(preview, columns)
+        self.pages.setCurrentWidget(self.view)
 
     # Drops
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept a file dropped anywhere on the card as training data."""
+        """Accept a file dropped anywhere on the section as training data."""
         if dropped_paths(event):
             event.acceptProposedAction()
 
@@ -350,11 +359,7 @@ class RecognisedNote(QFrame):
         grid.setColumnStretch(1, 1)
         grid.addWidget(IconLabel("info", "info", 18), 0, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.words, 0, 1)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.task)
-        buttons.addWidget(self.undo)
-        grid.addLayout(buttons, 1, 1)
+        grid.addLayout(hbox(1, self.task, self.undo), 1, 1)
         self.hide()
 
     def text(self) -> str:

@@ -1,0 +1,266 @@
+"""Shows what a run will cost: its figures, what would make it fit, and memory, time and tokens by their parts."""
+
+import time
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.backend_words import translate_word
+from app.core.draft import run_duration
+from app.core.i18n import tr, trn
+from app.widgets.boxes import stack
+from app.widgets.card import label
+from app.widgets.empty_state import EmptyState
+from app.widgets.progress import ThinProgressBar
+from backend.contract.rpc.plan import Placement, RunPlan
+from backend.contract.run.cost import MemoryFix
+
+SHOWN_REMEDIES = 3
+NAME_WIDTH, VALUE_WIDTH = 96, 80
+"""Pixels of the names and values of parts."""
+
+
+class PlanView(QWidget):
+    """The last plan, greyed while a new one is made; without one it says what is missing."""
+
+    remedy_chosen = Signal(object)
+    """A MemoryFix whose settings are to be applied."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.plan: RunPlan | None = None
+        self.rows: list[tuple[str, str]] = []
+        """What is shown, name and value."""
+        self.remedies = MemoryFixRow()
+        self.remedies.chosen.connect(self.remedy_chosen)
+        self.notes = label("", "muted", wrap=True)
+        self._parts = QWidget()
+        self._content = QWidget()
+        self._column = QVBoxLayout(self._content)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(10)
+        for part in (self.remedies, self._parts, self.notes):
+            self._column.addWidget(part)
+        self._column.addStretch(1)
+        self.empty = EmptyState("gauge", tr("No plan yet"))
+        self.pages = stack(self.empty, self._content)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.pages)
+
+    def clear(self) -> None:
+        """Show that nothing is known."""
+        self.plan, self.rows = None, []
+        self.remedies.show_remedies([])
+        self.pages.setCurrentWidget(self.empty)
+
+    def show_words(self, title: str, sentence: str) -> None:
+        """Say in the place of a plan what is being done, or what has to be done first."""
+        self.empty.set_words(title or tr("No plan yet"), sentence)
+
+    def show_asking(self) -> None:
+        """Keep the old plan, greyed."""
+        self.plan = None
+        self._content.setEnabled(False)
+
+    def show_refusal(self, words: str, remedies: Sequence[MemoryFix]) -> None:
+        """Show that there is no plan, and what would make one possible."""
+        self.clear()
+        if remedies:
+            self._show_parts(QWidget())
+            self.notes.setText(words)
+            self.remedies.show_remedies(remedies)
+            self._show_content()
+
+    def show_shortage(self, words: str, remedies: Sequence[MemoryFix]) -> None:
+        """Show that a measurement ran out of memory, and what would need less."""
+        self.notes.setText(words)
+        self.remedies.show_remedies(remedies)
+
+    def show_plan(self, plan: RunPlan) -> None:
+        """Show the numbers of a plan."""
+        self.plan = plan
+        parts = _PlanParts(plan)
+        self.rows = parts.rows
+        self._show_parts(parts)
+        self.remedies.show_remedies(plan.remedies)
+        self.notes.setText("\n".join(formatting.note(note) for note in plan.notes if note))
+        self._show_content()
+
+    def _show_content(self) -> None:
+        self.notes.setVisible(bool(self.notes.text()))
+        self._content.setEnabled(True)
+        self.pages.setCurrentWidget(self._content)
+
+    def _show_parts(self, parts: QWidget) -> None:
+        self._column.replaceWidget(self._parts, parts)
+        self._parts.hide()
+        self._parts.deleteLater()
+        self._parts = parts
+
+
+class _PlanParts(QWidget):
+    """One plan's figures, and its memory, time and tokens by their parts."""
+
+    def __init__(self, plan: RunPlan) -> None:
+        super().__init__()
+        self.rows: list[tuple[str, str]] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._auto(plan)
+        self._memory(plan)
+        self._time(plan)
+        self._figures(plan)
+        for one in plan.placement:
+            self._column.addWidget(label(placed_words(one), "faint", wrap=True))
+
+    def _auto(self, plan: RunPlan) -> None:
+        if plan.auto:
+            self._column.addWidget(label(tr("Chosen automatically"), "strong"))
+        for one in plan.auto:
+            reason = label(f"{formatting.sentence(one.reason)}.", "muted", wrap=True)
+            self._column.addWidget(reason)
+        self._column.addSpacing(8 if plan.auto else 0)
+
+    def _memory(self, plan: RunPlan) -> None:
+        grid = self._section(
+            tr(
+                "Memory · about {memory_mb} of {available_mb}",
+                memory_mb=formatting.megabytes(plan.memory_mb),
+                available_mb=formatting.megabytes(plan.available_mb),
+            )
+        )
+        for part in plan.memory:
+            bar = ThinProgressBar()
+            bar.set_fraction(part.megabytes / plan.memory_mb if plan.memory_mb else 0.0)
+            self._row(grid, translate_word(part.name), formatting.megabytes(part.megabytes), bar)
+
+    def _time(self, plan: RunPlan) -> None:
+        known = run_duration.whole(plan) if plan.seconds is not None else tr("unknown until measured")
+        grid = self._section(tr("Time · {known}", known=known))
+        for part in plan.time:
+            words = label(run_duration.basis_words(part), "faint", wrap=True)
+            self._row(grid, translate_word(part.name), run_duration.of_part(part), words)
+        if plan.measured is not None:
+            words = " ".join(run_duration.details(plan.measured, plan.memory_mb, time.time()))
+            note = label(words, "faint", wrap=True)
+            note.setContentsMargins(0, 0, 0, 8)
+            self._column.addWidget(note)
+
+    def _figures(self, plan: RunPlan) -> None:
+        grid = self._section(tr("Steps and tokens"))
+        counted = formatting.group_digits
+        per_epoch = tr("{steps_per_epoch} per epoch", steps_per_epoch=counted(plan.steps_per_epoch))
+        whole = tr("of {parameters}", parameters=formatting.short_count(plan.parameters))
+        passes = (
+            f"{plan.accumulation} × {plan.micro_batch_size}" if plan.accumulation > 1 else str(plan.micro_batch_size)
+        )
+        rows = [
+            (tr("Steps"), counted(plan.total_steps), per_epoch),
+            (tr("Batch size"), counted(plan.batch_size), tr("micro-batches of {passes}", passes=passes)),
+            (tr("Tokens"), formatting.short_count(plan.tokens_per_epoch), tr("per epoch, excluding padding")),
+            (tr("Trainable"), formatting.short_count(plan.trainable), whole),
+        ]
+        if plan.padding is not None:
+            rows.append((tr("Padding"), tr("about {padding:.0%}", padding=plan.padding), tr("of all tokens computed")))
+        if plan.longest:
+            rows.append((tr("Longest row"), trn("{count} token", "{count} tokens", plan.longest), ""))
+        for name, value, words in rows:
+            self._row(grid, name, value, label(words, "faint", wrap=True))
+
+    def _section(self, title: str) -> QGridLayout:
+        self._column.addWidget(label(title, "strong", wrap=True))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setContentsMargins(0, 0, 0, 10)
+        grid.setColumnMinimumWidth(0, NAME_WIDTH)
+        grid.setColumnMinimumWidth(1, VALUE_WIDTH)
+        grid.setColumnStretch(2, 1)
+        self._column.addLayout(grid)
+        return grid
+
+    def _row(self, grid: QGridLayout, name: str, value: str, beside: QWidget) -> None:
+        self.rows.append((name, value))
+        row = grid.rowCount()
+        for column, part in enumerate((label(name, "muted"), label(value), beside)):
+            grid.addWidget(part, row, column)
+
+
+def placed_words(one: Placement) -> str:
+    """What is placed on one of several devices."""
+    weights, optimizer = formatting.megabytes(one.weights_mb), formatting.megabytes(one.optimizer_mb)
+    return tr(
+        "{device}: micro-batches of {count}, weights {weights}, optimizer {optimizer}",
+        device=one.device,
+        count=trn("{count} row", "{count} rows", one.rows),
+        weights=weights,
+        optimizer=optimizer,
+    )
+
+
+class MemoryFixRow(QWidget):
+    """The first fixes that fit are buttons, all others are in a menu."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
+        self._offered: list[MemoryFix] = []
+        self.more = QPushButton(tr("Other options"))
+        self.menu = QMenu(self.more)
+        self.menu.setToolTipsVisible(True)
+        self.more.setMenu(self.menu)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(label(tr("To make it fit:"), "strong"))
+        for place, button in enumerate(self.buttons):
+            button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
+            column.addWidget(button)
+        column.addWidget(self.more)
+        self.hide()
+
+    def show_remedies(self, remedies: Sequence[MemoryFix]) -> None:
+        """Offer these, those that fit first."""
+        ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
+        self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
+        for place, button in enumerate(self.buttons):
+            button.setVisible(place < len(self._offered))
+            if place < len(self._offered):
+                remedy = self._offered[place]
+                button.setText(_button_words(remedy))
+                button.setToolTip(_hint(remedy))
+        self.menu.clear()
+        for remedy in ordered[len(self._offered) :]:
+            action = self.menu.addAction(remedy_words(remedy))
+            action.setToolTip(remedy.note)
+            action.triggered.connect(lambda _=False, remedy=remedy: self.chosen.emit(remedy))
+        self.more.setVisible(len(ordered) > len(self._offered))
+        self.setVisible(bool(ordered))
+
+
+def _button_words(remedy: MemoryFix) -> str:
+    """The fix, and the memory that it would use if known."""
+    return f"{remedy.title} · {formatting.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
+
+
+def _hint(remedy: MemoryFix) -> str:
+    if not remedy.memory_mb:
+        return remedy.note
+    needed = formatting.megabytes(remedy.memory_mb)
+    return tr("{note} It then needs about {memory_mb}.", note=remedy.note, memory_mb=needed)
+
+
+def remedy_words(remedy: MemoryFix) -> str:
+    """`LoRA adapter: about 3.1 GB`, and whether that is still too much."""
+    needed = formatting.megabytes(remedy.memory_mb)
+    return (
+        tr("{title}: about {needed}", title=remedy.title, needed=needed)
+        if remedy.fits
+        else tr("{title}: about {needed}, still too much", title=remedy.title, needed=needed)
+    )

@@ -1,0 +1,266 @@
+"""The bar at the bottom of the New run page: time and memory, what blocks the start, and the buttons."""
+
+import time
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStylePainter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.core import formatting
+from app.core.backend_words import translate_word
+from app.core.draft import run_duration
+from app.core.i18n import tr
+from app.pages.new_run.draft_checks import WRONG, SectionState
+from app.pages.new_run.plan_panel import placed_words
+from app.pages.new_run.section import keep_room
+from app.widgets.boxes import fill
+from app.widgets.card import label
+from app.widgets.icon_label import IconButton
+from app.widgets.progress import ThinProgressBar
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.protocol import Progress
+from backend.contract.run.cost import MeasuredTime
+
+HEIGHT, FIGURE_WIDTH, START_WIDTH, WIDE = 56, 112, 140, 680
+"""Pixels; nothing in the bar changes its place or its size."""
+MEASURING_HINT = tr(
+    "Train a few steps with the real model and data to estimate how long the run will take. Nothing is saved."
+)
+
+
+class Figure(QWidget):
+    """A caption, a value and a thin bar, of one size whatever they show."""
+
+    def __init__(self, caption: str) -> None:
+        super().__init__()
+        theme.follow(self)
+        self.caption, self.value = label(caption, "caption"), ElidedLabel("–", "strong")
+        self.bar = ThinProgressBar()
+        keep_room(self.bar)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(1)
+        self.caption.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        fill(column, (1, self.caption, self.value, self.bar, 1))
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """The width follows the text size."""
+        self.setFixedWidth(theme.pixels(FIGURE_WIDTH))
+
+    def show_value(self, value: str, hint: str = "", role: str = "strong") -> None:
+        """Show a value, with its details as a tooltip."""
+        theme.role(self.value, role)
+        self.value.setText(value)
+        self.value.setToolTip(hint or value)
+
+
+class ReasonButton(QPushButton):
+    """One sentence, elided, that leads to what it is about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        theme.role(self, "reason")
+        keep_room(self)
+
+    def show_sentence(self, sentence: str, *, is_problem: bool, leads: bool) -> None:
+        """Show a sentence; empty hides it."""
+        theme.role(self, "reason-danger" if is_problem else "reason")
+        self.setText(sentence)
+        self.setToolTip(sentence)
+        self.setEnabled(leads)
+        self.setVisible(bool(sentence))
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters: the sentence is elided."""
+        return QSize(40, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The sentence, elided to the current width."""
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        area = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self)
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
+        QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
+
+
+class StartBar(QFrame):
+    """Its height and the places of its parts never change."""
+
+    start_asked = Signal()
+    queue_asked = Signal()
+    copy_asked = Signal()
+    measure_asked = Signal()
+    stop_asked = Signal()
+    place_asked = Signal(str)
+    """The section with what blocks the start, or the plan, is wanted."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.role(self, "card")
+        theme.follow(self)
+        self.plan: RunPlan | None = None
+        self.shortage = ""
+        """Why a measurement had not enough memory, until there is another plan."""
+        self.is_measuring = False
+        self._place, self._state, self._others = "", SectionState(""), ""
+        self.time, self.memory = Figure(tr("Time")), Figure(tr("Memory"))
+        self.measure = QPushButton(tr("Measure time"))
+        theme.role(self.measure, "small")
+        self.measure.clicked.connect(lambda: (self.stop_asked if self.is_measuring else self.measure_asked).emit())
+        self.more = QPushButton(tr("More"))
+        theme.role(self.more, "small")
+        self._build_menu()
+        self.reason = ReasonButton()
+        self.reason.clicked.connect(lambda: self.place_asked.emit(self._place))
+        self.queue = IconButton(tr("Add to queue"), "plus", clicked=self.queue_asked)
+        self.queue.hide()
+        self.start = IconButton(tr("Start training"), "play", "primary", clicked=self.start_asked)
+        self._place_parts()
+        self.apply_theme()
+        self.clear()
+
+    def _build_menu(self) -> None:
+        menu = QMenu(self.more)
+        self.details = menu.addAction(tr("Show the plan"), lambda: self.place_asked.emit("settings"))
+        self.measure_action = menu.addAction(tr("Measure time"), self.measure.click)
+        self.copy = menu.addAction(tr("Copy command"), self.copy_asked.emit)
+        self.more.setMenu(menu)
+
+    def _place_parts(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 0, 12, 0)
+        row.setSpacing(10)
+        for part in (self.time, self.memory, self.measure, self.more):
+            row.addWidget(part)
+        row.addWidget(self.reason, 1)
+        row.addWidget(self.queue)
+        row.addWidget(self.start)
+
+    def apply_theme(self) -> None:
+        """Sizes follow the text size; a button that says something else later has room for it."""
+        self.setFixedHeight(theme.pixels(HEIGHT))
+        self.start.setFixedWidth(theme.pixels(START_WIDTH))
+        words = self.measure.text()
+        widths = []
+        for text in (tr("Measure time"), tr("Stop measuring")):
+            self.measure.setText(text)
+            widths.append(self.measure.sizeHint().width())
+        self.measure.setText(words)
+        self.measure.setFixedWidth(max(widths))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Without room for a button there is its line in the menu."""
+        super().resizeEvent(event)
+        self.measure.setVisible(event.size().width() >= theme.pixels(WIDE))
+
+    # What the run will cost
+
+    def clear(self) -> None:
+        """Show that nothing is known about the cost."""
+        self.plan, self.shortage = None, ""
+        for figure in (self.time, self.memory):
+            figure.show_value("–")
+        self.memory.bar.set_fraction(0.0)
+        self.time.bar.setVisible(self.is_measuring)
+
+    def show_asking(self) -> None:
+        """Keep the old values, greyed, while the cost is estimated again."""
+        self.plan, self.shortage = None, ""
+        for figure in (self.time, self.memory):
+            theme.role(figure.value, "asking")
+        self.memory.bar.set_fraction(self.memory.bar.fraction(), "track")
+
+    def show_plan(self, plan: RunPlan) -> None:
+        """Show time and memory of a plan, with their parts as tooltips."""
+        self.plan, self.shortage = plan, ""
+        computes = f"{plan.device}, {plan.precision}"
+        origin = run_duration.origin(plan.measured, time.time())
+        self.time.show_value(run_duration.whole(plan), " · ".join(filter(None, (origin, computes))))
+        seen = run_duration.peak_mb(plan.measured)
+        megabytes = formatting.megabytes
+        parts = [
+            tr("estimated {memory_mb} · {free}", memory_mb=megabytes(plan.memory_mb), free=_free(plan)),
+            *(f"{translate_word(part.name)}: {megabytes(part.megabytes)}" for part in plan.memory),
+            *map(placed_words, plan.placement),
+        ]
+        value = megabytes(seen) if seen is not None else tr("about {memory_mb}", memory_mb=megabytes(plan.memory_mb))
+        self.memory.show_value(value, "\n".join(parts), "strong" if plan.fits else "danger")
+        share = plan.memory_mb / plan.available_mb if plan.available_mb else None
+        self.memory.bar.set_fraction(share, "accent" if plan.fits else "danger")
+        self.memory.bar.setToolTip("\n".join(parts))
+
+    def show_shortage(self, found: MeasuredTime) -> None:
+        """Show that a measurement ran out of memory."""
+        self.shortage = formatting.sentence(
+            tr("{shortage}, although the estimate said it would fit.", shortage=found.shortage)
+        )
+
+    # What can be done
+
+    def show_obstacle(self, place: str, state: SectionState) -> None:
+        """Show what blocks the start, and where it is; an empty note if nothing does."""
+        self._place, self._state = place or "settings", state
+        reason = state.note
+        self.start.setEnabled(not reason)
+        self.start.setToolTip(reason)
+        self.queue.setEnabled(not reason)
+        self.queue.setToolTip(reason or self._others)
+        lacks = reason or ("" if self.plan else tr("The cost is still being estimated."))
+        self.measure.setEnabled(self.is_measuring or not lacks)
+        hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
+        self.measure.setToolTip(hint)
+        if not self.is_measuring:
+            is_problem = state.kind == WRONG or (bool(self.shortage) and not reason)
+            self.reason.show_sentence(reason or self.shortage, is_problem=is_problem, leads=bool(place or reason == ""))
+
+    def show_progress(self, progress: Progress | None) -> None:
+        """Show how far a measurement is; None if none is running."""
+        self.is_measuring = progress is not None
+        self.measure.setText(tr("Stop measuring") if self.is_measuring else tr("Measure time"))
+        self.time.bar.setVisible(self.is_measuring)
+        self.show_obstacle(self._place, self._state)
+        if progress is not None:
+            words = f"{run_duration.STAGES.get(progress.part, progress.part)}…"
+            self.reason.show_sentence(words, is_problem=False, leads=False)
+            self.time.bar.set_fraction(_fraction(progress))
+
+    def show_others(self, words: str) -> None:
+        """Show what this run would wait for in the queue; hidden without other runs."""
+        self._others = words
+        self.queue.setVisible(bool(words))
+        if self.queue.isEnabled():
+            self.queue.setToolTip(words)
+
+    def show_starting(self, starting: bool) -> None:
+        """Show that the run is starting."""
+        self.start.setText(tr("Starting…") if starting else tr("Start training"))
+        if starting:
+            self.start.setEnabled(False)
+            self.queue.setEnabled(False)
+
+
+def _free(plan: RunPlan) -> str:
+    return tr("of {available_mb} free", available_mb=formatting.megabytes(plan.available_mb))
+
+
+def _fraction(progress: Progress) -> float | None:
+    """None while nothing is known."""
+    if not progress.total:
+        return None
+    inner = min(1.0, progress.part_done / progress.part_total) if progress.part_total else 0.0
+    return min(1.0, (progress.done + inner) / progress.total)
