@@ -89,8 +89,6 @@ class MainWindow(QMainWindow):
         self.opens_again = False
         """Whether it was closed to be opened again at once."""
         self._waiting_page = "new_run"
-        self._untouched = True
-        """Whether the user has not navigated yet, so that a page may still be shown automatically."""
         self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PAGES, start=1)])
@@ -166,8 +164,7 @@ class MainWindow(QMainWindow):
         status = EngineStatus(self.context.client, self.context.library_watcher, self)
         status.changed.connect(self.sidebar.set_engine)
         status.start()
-        self._untouched = self._waiting_page == "new_run"
-        self._show(self._waiting_page)
+        self.show_page(self._waiting_page)
         self._warming = Preloader((*LIBRARIES, *(f"app.pages.{name}.page" for _, _, name in PAGES), *SIDES), self)
         self._warming.start()
         if self.preferences.damaged:
@@ -184,10 +181,6 @@ class MainWindow(QMainWindow):
         if self.context is None:
             self._waiting_page = name
             return None
-        self._untouched = False
-        return self._show(name)
-
-    def _show(self, name: str) -> QWidget:
         panel = self._panels.get(name) or self._build(name)
         self.sidebar.set_page([module for _, _, module in PAGES].index(name))
         if self.pages.currentWidget() is not panel:
@@ -236,9 +229,6 @@ class MainWindow(QMainWindow):
     def _on_runs_changed(self) -> None:
         assert self.context is not None
         assert self._endings is not None
-        if self._untouched and (running := self.context.library.newest_alive()) is not None:
-            self.show_run(str(running.path))
-        self._untouched = False  # only the first look at the runs is a part of opening the window
         for ended in self._endings.take(self.context.library.runs):
             self.show_message(ended.kind, ended.text)
             if self.preferences.desktop_messages and not self.isActiveWindow():

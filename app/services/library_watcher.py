@@ -21,7 +21,7 @@ SLICE_MS = 10
 
 
 class LibraryWatcher(QObject):
-    """Checks all runs repeatedly. Signals when their list is first known, and whenever it has changed."""
+    """Checks all runs repeatedly and signals when their list has changed."""
 
     changed = Signal()
 
@@ -29,7 +29,6 @@ class LibraryWatcher(QObject):
         super().__init__(parent)
         self.library = library
         self._look: Iterator[None] | None = None
-        self._has_looked = False
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._on_tick)
         self._timer.start()
@@ -62,8 +61,7 @@ class LibraryWatcher(QObject):
                 return
         self._look = None
         self._timer.start(INTERVAL_MS if any(run.alive for run in self.library.runs) else ENDED_MS)
-        is_first, self._has_looked = not self._has_looked, True
-        if is_first or self.library.runs != before:
+        if self.library.runs != before:
             self.changed.emit()
 
 

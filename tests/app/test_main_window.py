@@ -157,20 +157,13 @@ def test_a_started_run_is_shown_unless_the_user_has_gone_elsewhere(window: MainW
     assert window.toasts.messages() == ["Started sentiment-finished."]
 
 
-@pytest.mark.parametrize("goes_elsewhere", [False, True])
-def test_a_run_that_is_training_is_shown_when_the_window_opens(
-    qtbot, window: MainWindow, tmp_path: Path, goes_elsewhere
-):
+def test_the_run_page_opens_on_the_run_that_is_training(qtbot, window: MainWindow, tmp_path: Path):
     folder = RunFolder(copy_recorded(tmp_path / "runs") / "sentiment-lost")
     folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
     descriptor = take_lock(folder.lock)
     try:
-        window.open_services()
-        if goes_elsewhere:
-            window.show_page("runs")
-        qtbot.waitUntil(lambda: window.context.library.newest_alive() is not None)
-        shown = window.pages.currentWidget()
-        assert shown is window.panel("runs" if goes_elsewhere else "run")
+        opened(window, "new_run")
+        qtbot.waitUntil(lambda: window.context.library.newest_alive() is not None, timeout=60_000)
         assert window.show_page("run").path == folder.path
     finally:
         os.close(descriptor)

@@ -86,12 +86,12 @@ def test_the_catalog_lists_what_the_package_adds(catalog: dict):
 def test_broken_parts_are_named_and_left_out(catalog: dict):
     assert not {"broken", "hollow"} & {task["name"] for task in catalog["tasks"]}
     said = "\n".join(catalog["problems"])
-    assert "broken of the package foreign cannot be loaded (ModuleNotFoundError" in said
-    assert "hollow of the package foreign cannot be used: it has no description" in said
+    assert "broken from the package foreign cannot be loaded (ModuleNotFoundError" in said
+    assert "hollow from the package foreign cannot be used: it has no description" in said
 
 
 def test_a_name_that_burnish_has_already_stays_its_own(catalog: dict):
-    assert any("text_classification of the package foreign was skipped" in problem for problem in catalog["problems"])
+    assert any("text_classification from the package foreign was skipped" in problem for problem in catalog["problems"])
     titles = {task["name"]: task["title"] for task in catalog["tasks"]}
     assert titles["text_classification"] != titles["shouting"]
 
@@ -119,7 +119,7 @@ def test_a_run_trains_with_the_task_the_metric_and_the_optimizer(plugged: Burnis
 def test_a_broken_task_is_refused_with_the_reason(said: dict[str, tuple[int, str, str]]):
     code, _, words = said["task"]
     assert code == 2
-    assert "task.type: the task broken of the package foreign cannot be loaded" in words
+    assert "task.type: the task broken from the package foreign cannot be loaded" in words
 
 
 def test_a_metric_of_another_task_is_refused(said: dict[str, tuple[int, str, str]]):
@@ -129,4 +129,4 @@ def test_a_metric_of_another_task_is_refused(said: dict[str, tuple[int, str, str
 
 
 def test_doctor_names_what_is_broken(said: dict[str, tuple[int, str, str]]):
-    assert "broken of the package foreign" in said["doctor"][1]
+    assert "broken from the package foreign" in said["doctor"][1]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
 from app.core import formatting
 from app.core.backend_messages import translate_message
@@ -78,7 +78,9 @@ class RunButtons(QWidget):
         signals = (self.start_asked, self.resume_asked, self.try_asked, self.predictions_asked, self.export_asked)
         for button, signal in zip(self.buttons.values(), signals, strict=True):
             button.clicked.connect(signal)
-        hbox(self.pill, *self.buttons.values(), self.more, spacing=8, parent=self)
+        for button in self.buttons.values():
+            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)  # however wide the head is
+        hbox(1, self.pill, *self.buttons.values(), self.more, spacing=8, parent=self)
         for key in ("start_now", "resume"):  # left of what stays
             self.buttons[key].hide()
         for key in RESULTS:

@@ -54,7 +54,7 @@ def test_columns_can_be_named(read):
 
 
 def test_names_that_do_not_fit_the_columns_are_refused(read):
-    with pytest.raises(InputError, match=r"^data\.column_names: it lists 2 columns, but train\.conll has 3"):
+    with pytest.raises(InputError, match=r"^data\.column_names: 2 columns are listed, but train\.conll has 3"):
         read("1 EU B-ORG\n", column_names=["tokens", "tags"])
 
 

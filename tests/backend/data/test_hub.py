@@ -103,7 +103,7 @@ def test_images_are_refused_by_name(refusal, tmp_path):
 
 
 def test_an_address_is_no_name():
-    with pytest.raises(ValueError, match="without an address"):
+    with pytest.raises(ValueError, match="not a URL"):
         Settings(name="https://huggingface.co/datasets/x")
 
 

@@ -86,7 +86,7 @@ def test_an_id_without_a_piece_is_a_row_that_says_so(tmp_path: Path):
     told = ASK["vocabulary"](about, lambda progress: None)
     assert (told.size, told.missing, told.types["unused"]) == (4096, 4, 4)
     said = ASK["piece_origin"]({**about, "row": 4099}, lambda progress: None)
-    assert said.sentence.startswith("This row of the model's embedding is unused")
+    assert said.sentence.startswith("This row of the embedding matrix is unused")
     assert ASK["convert_pieces"]({**about, "ids": [5, 4099]}, lambda progress: None).pieces[1] is None
     assert ASK["piece_origin"]({**about, "row": 400}, lambda progress: None).parts
 

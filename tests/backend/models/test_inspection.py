@@ -60,7 +60,7 @@ def test_a_tokenizer_with_more_tokens_than_rows_is_said(folder):
     change_config(folder, vocab_size=100)
     found = inspection.describe(str(folder))
     assert not found.tokenizer_fits
-    assert any("30422 rows will be added" in note for note in found.notes)
+    assert any("30422 embedding rows will be added" in note for note in found.notes)
 
 
 def test_labels_of_a_stored_head_are_shown(folder):
