@@ -94,8 +94,9 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
         page.change(key, value)
     click(qtbot, page.start_bar.start)
 
-    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.show_page("run"), timeout=ANSWER_MS)
-    run_page = window.show_page("run")
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is not page, timeout=ANSWER_MS)
+    run_page = window.pages.currentWidget()
+    assert run_page is window.panel("run")
     qtbot.waitUntil(
         lambda: run_page.watcher is not None and run_page.watcher.outcome.state == "finished", timeout=TRAINING_MS
     )
