@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
 from app.core import formatting
@@ -69,12 +70,16 @@ class RunButtons(QWidget):
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
         self.more.clicked.connect(lambda: self.menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft())))
-        self.actions_by_key = {
-            "duplicate": self.menu.addAction(tr("Duplicate"), self.duplicate_asked.emit),
-            "other_engine": self.menu.addAction(tr("Train with another engine"), self.other_engine_asked.emit),
-            "curves": self.menu.addAction(tr("Export curves for TensorBoard…"), self.curves_asked.emit),
-            "folder": self.menu.addAction(tr("Open folder"), self.folder_asked.emit),
+        choices = {
+            "duplicate": (tr("Duplicate"), self.duplicate_asked),
+            "other_engine": (tr("Train with another engine"), self.other_engine_asked),
+            "curves": (tr("Export curves for TensorBoard…"), self.curves_asked),
+            "folder": (tr("Open folder"), self.folder_asked),
         }
+        self.actions_by_key = {key: QAction(words, self) for key, (words, _) in choices.items()}
+        for key, action in self.actions_by_key.items():
+            action.triggered.connect(lambda _=False, key=key: choices[key][1].emit())
+            self.menu.addAction(action)
         signals = (self.start_asked, self.resume_asked, self.try_asked, self.predictions_asked, self.export_asked)
         for button, signal in zip(self.buttons.values(), signals, strict=True):
             button.clicked.connect(signal)
