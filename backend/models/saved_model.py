@@ -18,7 +18,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
-from backend.data.removal import RemovalFailure, delete, set_aside
+from backend.data.removal import ASIDE, RemovalFailure, delete, set_aside
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small, read_table, read_table_if_sound
 from backend.models.weights import read_weights
@@ -37,7 +37,7 @@ def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> l
     Returns what could not be deleted of older ones. Raises OSError, and RunFailed if an older one cannot be moved.
     """
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    kept = delete(folder.parent.glob(f".{folder.name}.*"))  # of a process that was killed while it wrote
+    kept = delete(_leftovers(folder))
     try:
         beside.mkdir()
         fill(beside)
@@ -49,6 +49,12 @@ def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> l
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """What killed processes left of `folder`: half-written or replaced ones. All else of such a name may be the user's."""
+    pattern = re.compile(rf"\.{re.escape(folder.name.lstrip('.'))}(?:\.|{re.escape(ASIDE)})\d+")
+    return [path for path in folder.parent.glob(".*") if pattern.fullmatch(path.name) and path.is_dir()]
 
 
 def _set_aside(folder: Path) -> Path:
@@ -177,6 +183,7 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     if target.exists() and any(target.iterdir()):
         raise InputError("--model: {target} is not empty; choose a new folder", target=target)
     check_output_folder(target, "--model")
+    delete(_leftovers(target))
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with output_errors(target, "--model", beside):

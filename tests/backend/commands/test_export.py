@@ -161,6 +161,15 @@ def test_the_model_is_copied_with_half_the_numbers(burnish, trained: Path, tmp_p
     assert json.loads((tmp_path / "small" / "config.json").read_text()) == {"model_type": "bert", "dtype": "float16"}
 
 
+def test_a_copy_clears_what_a_stopped_one_left_and_nothing_else(burnish, trained: Path, tmp_path: Path) -> None:
+    for name in (".small.4711", ".small.backup", ".smaller.4711"):
+        (tmp_path / name).mkdir()
+    assert burnish("export", "tiny", "--model", tmp_path / "small").returncode == 0
+    assert not (tmp_path / ".small.4711").exists()
+    assert (tmp_path / ".small.backup").is_dir()
+    assert (tmp_path / ".smaller.4711").is_dir()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
 def test_whoever_may_read_other_files_may_read_the_weights(burnish, trained: Path, tmp_path: Path) -> None:
     burnish("export", "tiny", "--model", tmp_path / "out")
