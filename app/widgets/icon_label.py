@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from app import theme
 
@@ -70,12 +70,7 @@ class IconButton(QPushButton):
 
     def make_room(self, *texts: str) -> None:
         """Be wide enough for each of these texts too, so that nothing beside the button moves when one is shown."""
-        shown, widths = self.text(), [self.sizeHint().width()]
-        for text in texts:
-            self.setText(text)
-            widths.append(self.sizeHint().width())
-        self.setText(shown)
-        self.setMinimumWidth(max(widths))
+        self.setMinimumWidth(widest(self, self.text(), *texts))
 
     def open_menu(self, menu: QMenu) -> None:
         """Open a menu below the button."""
@@ -84,6 +79,16 @@ class IconButton(QPushButton):
     def apply_theme(self) -> None:
         """Draw the icon again in the present colours."""
         self.setIcon(theme.icon(self._name, self._token, 16, room=4))
+
+
+def widest(button: QAbstractButton, *texts: str) -> int:
+    """The pixels that the button needs for the longest of these texts."""
+    shown, widths = button.text(), []
+    for text in texts:
+        button.setText(text)
+        widths.append(button.sizeHint().width())
+    button.setText(shown)
+    return max(widths)
 
 
 class IconToolButton(QToolButton):

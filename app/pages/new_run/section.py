@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVB
 from app import theme
 from app.core.i18n import tr
 from app.pages.new_run.draft_checks import BUSY, DONE, OPEN, WRONG, SectionState
-from app.widgets.boxes import hbox, scroll_area
+from app.widgets.boxes import hbox, keep_room, scroll_area
 from app.widgets.card import label, rule
 from app.widgets.icon_label import IconLabel
 from app.widgets.page_layout import PageArea
@@ -105,14 +105,6 @@ class Panel(QFrame):
         area = scroll_area(inside)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         column.addWidget(area, 1)
-
-
-def keep_room(*widgets: QWidget) -> None:
-    """Leave the room of these widgets empty while they are hidden."""
-    for widget in widgets:
-        policy = widget.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        widget.setSizePolicy(policy)
 
 
 class Section(QWidget):

@@ -11,7 +11,8 @@ from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.draft_settings import Difference
 from app.core.i18n import tr
-from app.pages.new_run.section import Panel, Section, keep_room
+from app.pages.new_run.section import Panel, Section
+from app.widgets.boxes import keep_room
 from app.widgets.card import FormGrid, label, rule
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm

@@ -24,10 +24,9 @@ from app.core.draft import run_duration
 from app.core.i18n import tr
 from app.pages.new_run.draft_checks import WRONG, SectionState
 from app.pages.new_run.plan_panel import placed_words
-from app.pages.new_run.section import keep_room
-from app.widgets.boxes import fill
+from app.widgets.boxes import fill, keep_room
 from app.widgets.card import label
-from app.widgets.icon_label import IconButton
+from app.widgets.icon_label import IconButton, widest
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.plan import RunPlan
@@ -155,13 +154,7 @@ class StartBar(QFrame):
         """Sizes follow the text size; a button that says something else later has room for it."""
         self.setFixedHeight(theme.pixels(HEIGHT))
         self.start.setFixedWidth(theme.pixels(START_WIDTH))
-        words = self.measure.text()
-        widths = []
-        for text in (tr("Measure time"), tr("Stop measuring")):
-            self.measure.setText(text)
-            widths.append(self.measure.sizeHint().width())
-        self.measure.setText(words)
-        self.measure.setFixedWidth(max(widths))
+        self.measure.setFixedWidth(widest(self.measure, tr("Measure time"), tr("Stop measuring")))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Without room for a button there is its line in the menu."""

@@ -14,6 +14,7 @@ from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
 from app.pages.predictions.file_prediction import PATTERNS
 from app.pages.predictions.interactive.try_box import TryBox
 from app.services.context import AppContext
+from app.widgets.boxes import keep_room
 from app.widgets.commands import button_action
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
@@ -49,6 +50,7 @@ class Page(QWidget):
         self.export_button.clicked.connect(self.ask_export)
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
+        keep_room(self.predict_button, self.export_button)  # else the choice beside them would move under the mouse
         self.pages = QStackedWidget(self)
         self.browser = PredictionsBrowser(context, self.pages)
         self.browser.message.connect(self.message)

@@ -10,7 +10,7 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_spec import trains_adapter
 from app.services.backend_client import BackendClient, PendingQuery
-from app.widgets.boxes import hbox, holder, vbox
+from app.widgets.boxes import hbox, holder, keep_room, vbox
 from app.widgets.card import label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.progress import ThinProgressBar
@@ -41,10 +41,7 @@ class ModelExportDialog(QDialog):
         self.browse.clicked.connect(self._on_browse)
         self.mistake = label("", "mistake", wrap=True)
         self.bar = ThinProgressBar()
-        for one in (self.mistake, self.bar):
-            kept = one.sizePolicy()
-            kept.setRetainSizeWhenHidden(True)
-            one.setSizePolicy(kept)
+        keep_room(self.mistake, self.bar)
         self.cancel, self.save = QPushButton(tr("Cancel")), QPushButton(tr("Export"))
         theme.role(self.save, "primary")
         self.save.setDefault(True)

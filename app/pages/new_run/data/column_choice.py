@@ -8,8 +8,8 @@ from app import theme
 from app.core.backend_words import translate_word as words_of
 from app.core.draft import data_messages
 from app.core.i18n import tr
-from app.pages.new_run.section import keep_room
 from app.widgets.accessibility import Role
+from app.widgets.boxes import keep_room
 from app.widgets.card import CAPTION_WIDTH, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton

@@ -13,6 +13,7 @@ from app.core.runs.run_library import RunSummary
 from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
 from app.pages.predictions.interactive.try_fields import HINT, InputFields, WritingSettings
 from app.pages.predictions.interactive.try_target import TargetChoice
+from app.widgets.boxes import keep_room
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
@@ -55,9 +56,7 @@ class TryForm(Card):
         self.mistake.hide()
         self.add(self.mistake)
         self.progress = ThinProgressBar()
-        kept = self.progress.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)
-        self.progress.setSizePolicy(kept)
+        keep_room(self.progress)
         self.progress.hide()
         self.add(self.progress)
         self.body.addLayout(self._buttons())

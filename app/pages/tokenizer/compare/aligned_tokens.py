@@ -11,7 +11,7 @@ from app import theme
 from app.core.formatting import group_digits
 from app.core.i18n import tr
 from app.core.text.tokenizer_comparison import gaps, padding_rows
-from app.widgets.boxes import hbox, vbox
+from app.widgets.boxes import hbox, keep_room, vbox
 from app.widgets.card import label
 from app.widgets.text.token_paragraphs import LINE
 from app.widgets.text.token_view import TokenView
@@ -39,9 +39,7 @@ class AlignedTokens(QWidget):
         # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
         self.bar = QScrollBar(Qt.Orientation.Vertical)
         self.bar.setAccessibleName(tr("Scroll all tokens"))
-        policy = self.bar.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.bar.setSizePolicy(policy)
+        keep_room(self.bar)
         self.bar.valueChanged.connect(self._scroll)
         self._holders = [self._column(number) for number in range(MOST)]
         row = hbox(*((column, 1) for column in self._holders), self.bar, spacing=14, parent=self)
