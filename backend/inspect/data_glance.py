@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -24,7 +25,7 @@ from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import choose_columns, ignore_progress, misread, reading
 from backend.preflight.resolve import SPLITS
-from backend.tasks.task import Columns, Task, Use
+from backend.tasks.task import Columns, Task, Use, limits
 from backend.tokenizers.loading import open_tokenizer
 
 LISTED = 1000
@@ -57,10 +58,17 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
         numbers[split] = row_numbers(found.rows.table, there, report)
         known = numbers["train"] if split != "train" and there == inputs else None
         glances.append(_summarise_split(split, found, _Seen(columns, label, numbers[split], known), glances))
+    if _is_running_text(subject.task, splits["train"].rows):
+        glances = [replace(one, repeated=0, in_train=None, empty={}) for one in glances]
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
     summary = DataSummary(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
     wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
     return _add_warnings(summary, subject.task, wrong)
+
+
+def _is_running_text(task: Task, rows: Rows) -> bool:
+    """Whether rows are lines that are joined: that one is empty, or like another, says nothing about the text."""
+    return rows.continuous and any(limit.beyond == "blocks" for limit in limits(task))
 
 
 def unusable_rows(subject: ReportRequest, report: Report = ignore_progress) -> list[tuple[str, UnusableRow]]:

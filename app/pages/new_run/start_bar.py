@@ -33,7 +33,7 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import MeasuredTime
 
-HEIGHT, FIGURE_WIDTH, START_WIDTH, WIDE = 56, 112, 140, 680
+HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 680
 """Pixels; nothing in the bar changes its place or its size."""
 MEASURING_HINT = tr(
     "Train a few steps with the real model and data to estimate how long the run will take. Nothing is saved."
@@ -153,8 +153,11 @@ class StartBar(QFrame):
     def apply_theme(self) -> None:
         """Sizes follow the text size; a button that says something else later has room for it."""
         self.setFixedHeight(theme.pixels(HEIGHT))
-        self.start.setFixedWidth(theme.pixels(START_WIDTH))
-        self.measure.setFixedWidth(widest(self.measure, tr("Measure time"), tr("Stop measuring")))
+        for button, *texts in (
+            (self.start, tr("Start training"), tr("Starting…")),
+            (self.measure, tr("Measure time"), tr("Stop measuring")),
+        ):
+            button.setFixedWidth(widest(button, *texts))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Without room for a button there is its line in the menu."""

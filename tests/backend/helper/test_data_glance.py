@@ -101,3 +101,15 @@ def test_one_row_is_shown_whole(tmp_path: Path):
     path = table(tmp_path / "long.csv", [f"{'word ' * 5000},good", "b,bad"])
     row = asked("data_row", data={"source": "files", "train": path}, row=0)
     assert (row.place, len(row.cells["text"])) == ("long.csv:2", 25_000)
+
+
+def test_lines_of_running_text_are_not_called_repeated_or_empty(tmp_path: Path):
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.txt").write_text("“Yes,” she said.\n\n“Yes,” she said.\n\nHe left.\n", encoding="utf-8")
+    data = {"source": "files", "train": str(tmp_path / "train.txt"), "validation": str(tmp_path / "dev.txt")}
+    joined, apart = (
+        asked("data_glance", data=data, task={"type": "causal_lm", "rows": rows}) for rows in ("blocks", "examples")
+    )
+    assert [(one.repeated, one.in_train, one.empty) for one in joined.splits] == [(0, None, {})] * 2
+    assert apart.splits[0].repeated == 1
+    assert not [words for words in joined.warnings if "also occur" in words]

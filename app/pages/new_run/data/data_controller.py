@@ -61,7 +61,7 @@ class DataController(QObject):
         section.train_named.connect(self.check)
         section.dropped.connect(self.take)
         section.undo_asked.connect(self._on_undo)
-        section.task_asked.connect(lambda: self.task_asked.emit(self._task))
+        section.task_asked.connect(self._on_task_asked)
         self.drops.dropped.connect(self.take)
         checks.previewed.connect(lambda preview: self._look(anew=True))
         checks.described.connect(lambda model: self._look())
@@ -136,6 +136,10 @@ class DataController(QObject):
     def _on_undo(self) -> None:
         self.changed.emit(data_changes(self._before))
         self._section.forget_recognised()
+
+    def _on_task_asked(self) -> None:
+        self._section.forget_recognised()  # what it offered is done
+        self.task_asked.emit(self._task)
 
     # The look at all rows, once the first ones are known
 

@@ -146,6 +146,7 @@ def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbo
     qtbot.waitUntil(lambda: panel.draft.get("data.source") == "squad", timeout=SLOW_MS)
     assert panel.sections.data.recognised.task.text() == "Switch to question answering"
     panel.sections.data.recognised.task.click()
+    assert panel.sections.data.recognised.isHidden(), "what it offered is done"
     assert panel.draft.get("task.type") == "question_answering"
     assert panel.draft.get("data.train") == SQUAD
 
