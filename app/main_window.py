@@ -19,7 +19,7 @@ from app.widgets.accessibility import FocusRing, TabOrder
 from app.widgets.appearance import Appearance
 from app.widgets.commands import Commands
 from app.widgets.desktop import DesktopMessages
-from app.widgets.question import may_close, may_restart
+from app.widgets.question import may_close
 from app.widgets.sidebar import Sidebar
 from app.widgets.tables.layout_memory import layout_file
 from app.widgets.toast import ToastAction, ToastOverlay
@@ -353,7 +353,7 @@ class MainWindow(QMainWindow):
             settings.show_preferences()  # type: ignore[attr-defined]
 
     def _on_restart_wanted(self) -> None:
-        self.opens_again = may_restart(self, self._panels.values()) and self.close()
+        self.opens_again = self.close()
 
     # The window itself
 

@@ -48,24 +48,15 @@ _CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Can
 
 def may_close(window: QWidget, parts: Iterable[object]) -> bool:
     """Whether the user agrees to stop what `unfinished()` reports, a sentence; True at once if there is nothing."""
-    return _agrees(window, tr("Close Burnish?"), parts, "unfinished")
-
-
-def may_restart(window: QWidget, pages: Iterable[QWidget]) -> bool:
-    """Whether the user agrees to lose what pages report in `unkept()`: after a restart people expect it back."""
-    return _agrees(window, tr("Restart Burnish?"), pages, "unkept")
-
-
-def _agrees(window: QWidget, title: str, parts: Iterable[object], question: str) -> bool:
     for part in parts:
-        answer = getattr(part, question)() if hasattr(part, question) else ""
-        if answer and _answer(window, title, answer) != _CLOSE:
+        unfinished = part.unfinished() if hasattr(part, "unfinished") else ""  # type: ignore[attr-defined]
+        if unfinished and _answer(window, unfinished) != _CLOSE:
             return False
     return True
 
 
-def _answer(window: QWidget, title: str, reply: str) -> int:
-    question = Question(window, title, reply)
+def _answer(window: QWidget, reply: str) -> int:
+    question = Question(window, tr("Close Burnish?"), reply)
     question.setIcon(QMessageBox.Icon.Question)
     question.setStandardButtons(_CLOSE | _STAY)
     question.setDefaultButton(_STAY)

@@ -222,23 +222,21 @@ def test_half_a_screen_leaves_a_page_as_much_room_as_before(window: MainWindow):
     assert window.sidebar.width() == 212
 
 
-def test_restarting_asks_only_where_the_new_run_was_changed(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
-    answers = [QMessageBox.StandardButton.Cancel]
-    monkeypatch.setattr(Question, "exec", lambda _: answers.pop())
+def test_the_draft_is_there_again_after_a_restart(qtbot, window: MainWindow):
     page = opened(window, "new_run").panel("new_run")
+    qtbot.waitUntil(lambda: page.catalog is not None)
     opened(window, "settings")
     page.controller.change("training.epochs", 7)
-    window.panel("settings").restart_wanted.emit()
-    assert (window.opens_again, window.isVisible()) == (False, True)
-    page.starter._handed_over = page.draft.values()
-    page.starter._on_started("/runs/all-of-it")
-    assert page.unkept() == ""
-    page.controller.change("training.epochs", 8)
-    assert page.unkept()
-    page.controller.undo()
-    page.controller.undo()
+    page.controller.rename("kept")
     window.panel("settings").restart_wanted.emit()
     assert (window.opens_again, window.isVisible()) == (True, False)
+    again = MainWindow(window.preferences)
+    qtbot.addWidget(again)
+    page = opened(again, "new_run").panel("new_run")
+    qtbot.waitUntil(lambda: page.catalog is not None)
+    assert (page.draft.get("training.epochs"), page.sections.task.name.text()) == (7, "kept")
+    assert page.controller.history.undo_words == ""
+    again.close()
 
 
 def test_a_screen_reader_hears_the_pages(window: MainWindow):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core import formatting, json_schema, setting_titles
@@ -26,6 +26,7 @@ from app.core.draft.draft_settings import (
     settings_of,
     title_of,
 )
+from app.core.draft.kept_draft import keep_draft, read_kept
 from app.core.draft.presets import AppliedPreset, PresetOverlay
 from app.core.draft.run_copies import copy_of
 from app.core.i18n import tr
@@ -36,6 +37,8 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
+CALM_MS = 400
+"""Without a change, before the draft is written: whoever types on is not done."""
 OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
@@ -58,7 +61,8 @@ class DraftController(QObject):
     """Other steps can be undone or redone."""
     message = Signal(str, str)
 
-    def __init__(self, page: QWidget) -> None:
+    def __init__(self, page: QWidget, kept: Path) -> None:
+        """`kept` is the file that keeps the draft."""
         super().__init__(page)
         self._page = page
         self.catalog: Catalog | None = None
@@ -69,6 +73,9 @@ class DraftController(QObject):
         self._depth = 0
         self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
         self._folder = ""
+        self._kept, self._kept_values = kept, self.draft.values()
+        self._calm = QTimer(self, singleShot=True, interval=CALM_MS)
+        self._calm.timeout.connect(self.keep)
 
     # What there is to choose from, and what was chosen
 
@@ -82,6 +89,7 @@ class DraftController(QObject):
         }
         if self.task() is None and catalog.tasks:
             self._use_first_task(self.draft)
+            self._bring_back()
             self.forget_history()
 
     def _use_first_task(self, draft: Draft) -> None:
@@ -90,6 +98,25 @@ class DraftController(QObject):
         first = next(labels, next(iter(tasks), None))  # most people start with labels
         if first is not None:
             draft.use_task(first.name, first.defaults)
+
+    def _bring_back(self) -> None:
+        """Continue with the draft that was kept, if its task is still there."""
+        kept = read_kept(self._kept)
+        if kept is not None and self.task_named(kept.get("task.type")) is not None:
+            self.draft.replace(kept.values(), kept.file)
+            self.draft.named = kept.named
+        self._kept_values = self.draft.values()
+
+    def keep(self) -> None:
+        """Write the draft if it has changed, for the next window."""
+        self._calm.stop()
+        if self.catalog is None or self.draft.values() == self._kept_values:
+            return
+        try:
+            keep_draft(self.draft, self._kept)
+        except OSError as error:
+            self.message.emit("warning", tr("Couldn't keep the draft: {strerror}.", strerror=error.strerror or error))
+        self._kept_values = self.draft.values()
 
     def start_over(self) -> None:
         """Replace the draft by an empty one, as one step that can be undone."""
@@ -295,12 +322,14 @@ class DraftController(QObject):
             self._depth -= 1
         if not self._depth:
             self.history.record(self._moment(), Step(words, key))
+            self._calm.start()
             self.history_changed.emit()
 
     def amend(self) -> None:
         """Complete the draft with something detected, which is not a step of the user's."""
         if not self._depth:
             self.history.amend(self._moment())
+            self._calm.start()
 
     def forget_history(self) -> None:
         """Clear the undo history."""
@@ -331,6 +360,7 @@ class DraftController(QObject):
         before = self.draft.values()
         state, self.overlay.laid, self.overlay.preset = moment
         self.draft.restore(state)
+        self._calm.start()
         self.history_changed.emit()
         self.changed_from.emit(before)
 

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
 from app.core.actions import Action
 from app.core.draft.draft import Draft, Values
 from app.core.draft.draft_file import is_spec
+from app.core.draft.kept_draft import NAME
 from app.core.i18n import tr
+from app.core.preferences import default_path
 from app.pages.new_run.changes_dialog import ChangesDialog
 from app.pages.new_run.data.data_controller import DataController
 from app.pages.new_run.data.report_dialog import ReportDialog
@@ -60,7 +62,8 @@ class Page(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.controller = DraftController(self)
+        preferences = context.preferences.path or default_path()
+        self.controller = DraftController(self, preferences.with_name(NAME))
         self.draft = self.controller.draft
         self.checks = DraftChecks(context.client, self.controller, self)
         self.starter = StartController(context, self.draft, self.checks, self)
@@ -198,11 +201,11 @@ class Page(QWidget):
         """What closing the window would stop, as a sentence; empty if nothing."""
         return self.model_controller.unfinished()
 
-    def unkept(self) -> str:
-        """What closing the window would lose, as a sentence; empty if nothing changed or it was started as a run."""
-        if not self.controller.history.undo_words or self.starter.is_all_started:
-            return ""
-        return tr("Your settings on New run are not saved. To keep them, save a spec first (Ctrl+S).")
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Another page is shown, or the window is closed: keep what was typed last."""
+        super().hideEvent(event)
+        if not event.spontaneous():
+            self.controller.keep()
 
     # The catalog
 

@@ -1,7 +1,5 @@
 """Starts the draft as a run or adds it to the queue, by the same command as on a terminal."""
 
-from typing import Any
-
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
@@ -30,8 +28,8 @@ class StartController(QObject):
         super().__init__(parent)
         self._context, self._draft, self._checks = context, draft, checks
         self.busy = False
-        self._handed_over: dict[str, Any] | None = None
-        self._last: dict[str, Any] | None = None
+        self._name = ""
+        """Of the run that is being started."""
         context.library_watcher.changed.connect(self.look_at_others)
 
     def look_at_others(self) -> None:
@@ -48,18 +46,13 @@ class StartController(QObject):
             )
         self.others_changed.emit(words)
 
-    @property
-    def is_all_started(self) -> bool:
-        """Whether the draft equals the last run that was started."""
-        return self._last is not None and self._draft.values() == self._last
-
     def start(self, *, queue: bool = False) -> None:
         """Submit the spec with this user's consents; in the queue it starts when the others are over."""
         if self.busy:
             return
         self._set_busy(True)
         values, consent = self._draft.values(), self._checks.consent()
-        self._handed_over = values
+        self._name = str(values.get("name", ""))
         self._context.jobs.start(values, self._on_started, self._on_refused, consent, queue=queue)
 
     def copy_command(self, *, queue: bool = False) -> None:
@@ -76,13 +69,11 @@ class StartController(QObject):
 
     def _on_started(self, path: str) -> None:
         self._set_busy(False)
-        self._last = self._handed_over
         self._context.library_watcher.look_now()
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
-            name = str(self._last.get("name", "")) if self._last else ""
             words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])
-            self.message.emit("success", tr("Added {name} to the queue. {words}.", name=name, words=words))
+            self.message.emit("success", tr("Added {name} to the queue. {words}.", name=self._name, words=words))
         else:
             self.started.emit(path)
         # Last, as a full disk must not keep the run from being shown.

@@ -22,6 +22,7 @@ from tests.app.pages.shared_helper import SharedHelperClient
 _DELAYS = (
     "app.services.latest_question.DELAY_MS",
     "app.pages.new_run.data.data_controller.GLANCE_DELAY_MS",
+    "app.pages.new_run.draft_controller.CALM_MS",
     "app.pages.new_run.model.model_sources.SEARCH_DELAY_MS",
     "app.pages.new_run.model.model_sources.DETAILS_DELAY_MS",
     "app.pages.new_run.settings_search.PATIENCE_MS",
