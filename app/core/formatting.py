@@ -180,7 +180,7 @@ def step_line(event: events.StepFinished) -> str:
     )
 
 
-def evaluation_line(event: events.EvaluationFinished) -> str:
+def evaluation_line(event: events.EvaluationFinished, *, is_best: bool) -> str:
     """One journal line about an evaluation."""
     values = "  ".join(f"{inside(metric_title(name))} {number(value)}" for name, value in event.metrics.items())
     return tr(
@@ -188,7 +188,7 @@ def evaluation_line(event: events.EvaluationFinished) -> str:
         step=event.step,
         split=SPLITS.get(event.split, event.split),
         values=values,
-        value=tr("  (best)") if event.is_best else "",
+        value=tr("  (best)") if is_best else "",
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.commands.screen import ProgressScreen
+from backend.contract.metrics import is_at_chance
 from backend.contract.processes import on_interruption
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
@@ -20,6 +21,7 @@ from backend.contract.run.queue import queue_of
 from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
 
+CHANCE = "the model has learned nothing: its scores are no better than those of a rule without a model"
 LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
@@ -115,6 +117,7 @@ class Follower:
         self._total = 0
         self._is_interrupted = False
         self._evaluated: list[events.EvaluationFinished] = []
+        self._trivial: dict[str, float] = {}
         """What was measured after one step, one split after another; it becomes one line."""
 
     def watch(self) -> RunOutcome:
@@ -164,7 +167,7 @@ class Follower:
         if goes_on or (isinstance(event, events.StageStarted) and event.stage in ("evaluating", "compiling")):
             return
         if self._evaluated:
-            self._screen.line(evaluation_line(self._evaluated))
+            self._screen.line(evaluation_line(self._evaluated, self._trivial))
             self._evaluated = []
 
     def _build_outcome(self) -> RunOutcome:
@@ -204,7 +207,7 @@ class Follower:
             case events.StageProgress():
                 self._screen.advance(event.done, event.total)
             case events.PlanMade():
-                self._total = event.total_steps
+                self._total, self._trivial = event.total_steps, event.trivial
             case events.StepFinished():
                 self._screen.advance(event.step, self._total, f"epoch {event.epoch:.2f}, loss {number(event.loss)}")
             case events.EvaluationFinished():
@@ -290,6 +293,8 @@ def report_outcome(outcome: RunOutcome, as_json: bool) -> int:
         print(outcome.as_json(), flush=True)
     else:
         _print_outcome(outcome)
+    if outcome.mend and outcome.state == "finished":
+        print(f"{CHANCE}. {outcome.mend.describe()}: {outcome.mend.command(outcome.folder.path)}", file=sys.stderr)
     if outcome.exit_code:
         if outcome.mend:
             words = outcome.mend.describe()
@@ -313,10 +318,15 @@ def _print_outcome(outcome: RunOutcome) -> None:
         print(f"predictions  {outcome.predictions}", flush=True)
 
 
-def evaluation_line(evaluated: list[events.EvaluationFinished]) -> str:
-    """`after step 150: validation accuracy 0.83, loss 0.42, the best so far; train accuracy 0.86, loss 0.34`."""
+def evaluation_line(evaluated: list[events.EvaluationFinished], trivial: dict[str, float]) -> str:
+    """`after step 150: validation accuracy 0.83, loss 0.42, the best so far; train accuracy 0.86, loss 0.34`.
+
+    What is no better than a rule without a model (`trivial`) is never called the best.
+    """
     parts = [
-        f"{one.split} {format_metrics(one.metrics)}{', the best so far' if one.is_best else ''}" for one in evaluated
+        f"{one.split} {format_metrics(one.metrics)}"
+        f"{', the best so far' if one.is_best and not is_at_chance(one.metrics, trivial) else ''}"
+        for one in evaluated
     ]
     return f"after step {evaluated[0].step}: {'; '.join(parts)}"
 

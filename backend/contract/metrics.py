@@ -6,6 +6,7 @@ from typing import Any
 
 Range = tuple[float | None, float | None]
 """The least and the greatest possible value; None where there is no limit."""
+_ROUNDING = 1e-9
 Score = Callable[[Any, Any, Any], Mapping[str, float]]
 """(predictions, the task's facts, the task's settings) → values by name; empty if nothing can be measured."""
 
@@ -26,6 +27,12 @@ class Metric:
 
     It may give variants with a suffix too (`f1_PER`); they inherit what is declared here.
     """
+
+
+def is_at_chance(metrics: Mapping[str, float | None], trivial: Mapping[str, float]) -> bool:
+    """Whether nothing is better than a rule without a model, such as the commonest label (`PlanMade.trivial`)."""
+    known = [(metrics[name], value) for name, value in trivial.items() if name in metrics]
+    return bool(known) and not any(found is not None and found > value + _ROUNDING for found, value in known)
 
 
 def base_metric(name: str, known: Iterable[str]) -> str | None:

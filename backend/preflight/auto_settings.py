@@ -27,8 +27,10 @@ from backend.contract.messages import message
 from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.contract.spec.auto import AUTO
+from backend.data.rows import Rows
 from backend.preflight.datasets import Splits, make_task
 from backend.preflight.steps import steps_per_epoch, total_steps
+from backend.tasks.task import Columns
 
 KEYS = ("batch_size", "epochs", "learning_rate", "warmup")
 """The settings of `training` that may be `auto`, in the order in which they are chosen."""
@@ -122,7 +124,9 @@ def resolve(spec: RunSpec, splits: Splits, parameters: Callable[[], int]) -> Aut
     """Choose what is `auto` in `spec`. `parameters` counts those of the model, which may have to be read for that."""
     if not needs_size(spec):
         return AutoResolution(spec, ())
-    return choose(spec, training_size(spec, splits, parameters()))
+    return choose(
+        spec, training_size(spec, splits.rows["train"], splits.columns, splits.facts["max_length"], parameters())
+    )
 
 
 def choose(spec: RunSpec, size: TrainingSize) -> AutoResolution:
@@ -136,25 +140,25 @@ def choose(spec: RunSpec, size: TrainingSize) -> AutoResolution:
     return AutoResolution(spec.model_copy(update={"training": training}), tuple(chosen))
 
 
-def training_size(spec: RunSpec, splits: Splits, parameters: int) -> TrainingSize:
+def training_size(spec: RunSpec, train: Rows, columns: Columns, max_length: int, parameters: int) -> TrainingSize:
     """The size of a training run with these rows."""
     return TrainingSize(
         model=Path(spec.model.name_or_path).name or spec.model.name_or_path,
         parameters=parameters,
-        examples=_count_examples(spec, splits),
+        examples=_count_examples(spec, train, columns, max_length),
         is_new=spec.model.initialise == "from_config",
         has_adapter=spec.adapter is not None,
         writes=make_task(spec).head.declared.over_vocabulary,
     )
 
 
-def _count_examples(spec: RunSpec, splits: Splits) -> int:
+def _count_examples(spec: RunSpec, train: Rows, columns: Columns, max_length: int) -> int:
     """The rows; running text has about as many examples as its characters fill blocks."""
-    rows, column = splits.rows["train"], splits.columns.get("text")
+    column = columns.get("text")
     if spec.task.get("rows") != "blocks" or column is None:
-        return len(rows)
-    characters = pc.sum(pc.utf8_length(rows.table[column].cast("string"))).as_py() or 0
-    return max(1, characters // (CHARACTERS_PER_TOKEN * splits.facts["max_length"]))
+        return len(train)
+    characters = pc.sum(pc.utf8_length(train.table[column].cast("string"))).as_py() or 0
+    return max(1, characters // (CHARACTERS_PER_TOKEN * max_length))
 
 
 def with_chosen(spec: RunSpec, chosen: Iterable[AutoSetting]) -> RunSpec:

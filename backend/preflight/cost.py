@@ -104,8 +104,8 @@ def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoRe
     started = time.perf_counter()
     splits = load_splits(spec, model.folder, report)
     reading = time.perf_counter() - started
-    size = auto_settings.training_size(given, splits, count_parameters(spec, model))
-    return model, splits, auto_settings.choose(spec, size), reading
+    auto = auto_settings.resolve(given, splits, lambda: count_parameters(spec, model))
+    return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), auto.chosen), reading
 
 
 def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:

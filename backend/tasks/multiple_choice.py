@@ -169,6 +169,13 @@ class MultipleChoice:
         """Loss, and the share of rows whose right choice was the most likely."""
         return measure(metrics_of("multiple_choice"), predictions, facts, self.settings)
 
+    def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+        """Those of the choice that is right most often, counted by its place."""
+        written = Written(facts["labels_are"])
+        ids = np.concatenate([_ids(part.numbers(written)) for part in read_in_parts(rows, columns)])
+        known = ids[ids != IGNORE]
+        return {"accuracy": float(np.bincount(known).max() / len(known))} if len(known) else {}
+
 
 def _ids(numbers: list[int | None]) -> np.ndarray:
     """(rows,) int64, -100 if the label is unknown or missing."""

@@ -171,6 +171,20 @@ class Limit:
     """Whether what is left of a row that is cut is as long as the limit; else it may be shorter."""
 
 
+class HasTrivialRule(Protocol):
+    """Additional method of a task whose scores are easily mistaken for success."""
+
+    def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+        """What a rule without a model reaches on these rows, of metrics for which greater is better."""
+        ...
+
+
+def trivial_scores(task: Task, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+    """What a rule without a model reaches on these rows; empty if the task knows none."""
+    own = getattr(task, "trivial_scores", None)
+    return {} if own is None else own(rows, columns, facts)
+
+
 class HasLimits(Protocol):
     """Additional members of a task that does more than truncate the end of a row at `max_length`."""
 

@@ -211,6 +211,11 @@ class TextClassification:
         """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
         return measure(metrics_of("text_classification"), predictions, facts, self.settings)
 
+    def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+        """Those of the commonest label for every row."""
+        counts = Counter(label for label in _known_labels(rows, columns, facts).to_pylist() if label)
+        return {"accuracy": max(counts.values()) / counts.total(), "matthews": 0.0} if counts else {}
+
 
 def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
     """Every row's label as text, empty if it is unknown, hidden or missing."""

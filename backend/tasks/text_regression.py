@@ -144,6 +144,10 @@ class TextRegression:
         """Mean squared error, both correlations and their mean, as for GLUE's STS-B."""
         return measure(metrics_of("text_regression"), predictions, facts, self.settings)
 
+    def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+        """Those of the same number for every row."""
+        return {"pearson": 0.0, "spearman": 0.0}
+
 
 def _scores(rows: Rows, columns: Columns) -> np.ndarray:
     """(rows,) float64, NaN if the score is unknown or missing, or hidden in all rows."""

@@ -25,6 +25,7 @@ from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
 from backend.training.background import Interrupted
+from backend.training.chance import find_retry
 from backend.training.checkpoints import CheckpointWriter
 from backend.training.event_log import EventLog
 from backend.training.failures.failure import FailureContext, failure_event, unknown_failure_event
@@ -185,6 +186,7 @@ class TrainingAttempt:
             state="finished",
             step=self.step,
             best_step=best,
+            mend=find_retry(opened, metrics.get("validation", {})),
             metrics=dict(metrics.get("validation", metrics.get("test", {}))),
         )
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
@@ -32,7 +33,7 @@ from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
 from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
-from backend.tasks.task import draws, trains_apart
+from backend.tasks.task import draws, trains_apart, trivial_scores
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change
 from backend.training.checkpoints import Checkpoints
@@ -113,6 +114,7 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     if note and from_step:
         stages.warn("other_plan", note)
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
+    plan = msgspec.structs.replace(plan, trivial=_trivial_scores(session, splits))
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
@@ -269,6 +271,11 @@ def _plan(
         greater_is_better=directions.greater_is_better(metric or "loss") is not False,
         metrics={name: better for name, better in directions.known.items() if better is not None},
     )
+
+
+def _trivial_scores(session: FeatureSession, splits: Splits) -> dict[str, float]:
+    rows = splits.rows.get("validation")
+    return {} if rows is None else trivial_scores(session.task, rows, session.columns, session.facts)
 
 
 def _sample_evaluated(

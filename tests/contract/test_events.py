@@ -37,6 +37,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         dict[str, str]: {"torch": "2.13"},
         dict[str, int]: {"good": 3},
         dict[str, bool]: {"loss": False},
+        dict[str, float]: {"accuracy": 0.5},
         dict[str, float | None]: {"accuracy": 0.9, "f1": None},
         float | None: 0.5,
         str | None: "accuracy",

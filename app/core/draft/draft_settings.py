@@ -197,7 +197,10 @@ def fix_words(fix: RunFix) -> str:
         return tr("Convert the weights and restart")
     if not fix.changes:
         return tr("Retry")
-    settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in fix.changes.items())
+    named = {key: value for key, value in fix.changes.items() if value is not None}
+    settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in named.items())
+    if fix.is_retry:
+        return tr("Try again with {settings}", settings=settings)
     return (
         tr("Resume with {settings}", settings=settings)
         if fix.resume

@@ -9,6 +9,7 @@ from app.core import formatting
 from app.core.i18n import figure, tr, trn
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Series, mean
+from backend.contract.metrics import is_at_chance
 from backend.contract.run.events import EvaluationFinished
 
 STILL = 0.01
@@ -250,6 +251,25 @@ def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
     return Diagnosis(tr("The model finds no entities; {helps}", helps=_helps(state, last)), "warning")
 
 
+def _at_chance(state: RunState, alive: bool) -> Diagnosis | None:
+    """Scores that a rule without a model reaches too."""
+    last = _last_of_trained(state)
+    if last is None or state.plan is None or not is_at_chance(last.metrics, state.plan.trivial):
+        return None
+    trivial = state.plan.trivial
+    name = next(name for name in (state.main_metric, *trivial) if name in trivial and name in last.metrics)
+    return Diagnosis(
+        tr(
+            "{title} is {value}, no better than without a model ({trivial}); {helps}",
+            title=formatting.metric_title(name),
+            value=formatting.number(last.metrics[name]),
+            trivial=formatting.number(trivial[name]),
+            helps=_helps(state, last),
+        ),
+        "warning",
+    )
+
+
 def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is None or found.worse_in_a_row < 2:
@@ -440,7 +460,7 @@ def _evaluation_count_words(number: int) -> str:
 
 
 _Look = Callable[[RunState, bool], Diagnosis | None]
-_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity)
+_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity, _at_chance)
 _LOOKS: tuple[_Look, ...] = (
     *_DOUBTS,
     _getting_worse,

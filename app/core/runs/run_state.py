@@ -12,7 +12,7 @@ from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
 from backend.contract.messages import learn
-from backend.contract.metrics import base_metric
+from backend.contract.metrics import base_metric, is_at_chance
 from backend.contract.run import events
 from backend.contract.run.events import AnyEvent
 
@@ -241,7 +241,7 @@ class RunState:
         self.samples = {at: event for at, event in self.samples.items() if at <= step}
         self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
         self.predictions = {}
-        self.best = next((one for one in reversed(self.evaluations) if _is_best(one)), None)
+        self.best = next((one for one in reversed(self.evaluations) if self._is_best(one)), None)
         self.step = min(self.step, step)
         if self.plan and self.plan.steps_per_epoch:
             self.epoch = self.step / self.plan.steps_per_epoch
@@ -335,9 +335,10 @@ class RunState:
                 self.metric_series.setdefault(key, Series()).append(event.step, value)
             elif key in self.metric_series:
                 self.metric_series[key].append(event.step, math.nan)  # a line across would be made up
-        if _is_best(event):
+        if self._is_best(event):
             self.best = event
-        self._note(event, formatting.evaluation_line(event))
+        is_best = event.is_best and not self._is_at_chance(event)
+        self._note(event, formatting.evaluation_line(event, is_best=is_best))
 
     def _rows_sampled(self, event: events.RowsSampled) -> None:
         self.samples[event.step] = translate_messages(event)
@@ -349,7 +350,11 @@ class RunState:
         self.checkpoints[event.step] = event
         self._note(
             event,
-            tr("Saved checkpoint at step {step}{value}", step=event.step, value=" (best)" if event.is_best else ""),
+            tr(
+                "Saved checkpoint at step {step}{value}",
+                step=event.step,
+                value=" (best)" if event.is_best and self.best else "",
+            ),
         )
 
     def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
@@ -380,6 +385,8 @@ class RunState:
     def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
         self.journal.append(JournalLine(event.time, text, kind))
 
+    def _is_best(self, event: events.EvaluationFinished) -> bool:
+        return event.is_best and event.split == "validation" and not self._is_at_chance(event)
 
-def _is_best(evaluation: events.EvaluationFinished) -> bool:
-    return evaluation.is_best and evaluation.split == "validation"
+    def _is_at_chance(self, event: events.EvaluationFinished) -> bool:
+        return self.plan is not None and is_at_chance(event.metrics, self.plan.trivial)

@@ -58,7 +58,7 @@ class FixButtons(QObject):
         self._folder, self._fix = folder, outcome.fix
         failed = outcome.state in ("failed", "lost")
         self.copy.setVisible(failed)
-        self.fix.setVisible(failed and outcome.fix is not None)
+        self.fix.setVisible((failed or outcome.state == "finished") and outcome.fix is not None)
         self._show_mend()
 
     def _show_mend(self) -> None:

@@ -295,6 +295,8 @@ class Page(QWidget):
         if outcome.state in ("failed", "lost", "interrupted") and sentence:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", sentence)
             self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Events"))
+        elif outcome.state == "finished" and outcome.fix is not None and outcome.doubt:
+            self.banner.show_message("warning", outcome.doubt)
         else:
             self.banner.clear()
 

@@ -14,6 +14,7 @@ from app.widgets.boxes import hbox, vbox
 from app.widgets.card import KpiTile, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
+from backend.contract.metrics import is_at_chance
 
 CAPTIONS = {
     "loss": tr("Training loss"),
@@ -205,7 +206,11 @@ class ProgressTiles(QWidget):
         if not name or name == "loss":
             tile.set_value("–", "\u00a0")
             return
-        best = state.best_of(name)
+        best, trivial = state.best_of(name), state.plan.trivial if state.plan else {}
+        if best is not None and is_at_chance({name: best[1]}, trivial):
+            sub = tr("no better than without a model ({value})", value=formatting.number(trivial[name]))
+            tile.set_value(formatting.number(state.last_metric(name)), sub)
+            return
         sub = (
             tr("best {best} at step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
             if best is not None

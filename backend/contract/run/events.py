@@ -124,6 +124,8 @@ class PlanMade(Event, frozen=True, tag=True):
     """Of `best_metric`, or of the loss where there is none."""
     metrics: dict[str, bool] = {}
     """Whether a greater value is better, of every metric of which that is declared; variants of it inherit that."""
+    trivial: dict[str, float] = {}
+    """What a rule without a model reaches on the validation rows, by metric; a model at that has learned nothing."""
     replicas: int = 1
     """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
 
@@ -244,7 +246,7 @@ class RunFinished(Event, frozen=True, tag=True):
     code: str = ""
     hint: str = ""
     mend: RunFix | None = None
-    """What helps a run that failed, where a click can do it."""
+    """What helps a run that failed or has learned nothing, where a click can do it."""
     best_step: int | None = None
     metrics: dict[str, float | None] = {}
 

@@ -34,6 +34,8 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     """Dotted spec keys and their values."""
     resume: bool = False
     convert_weights: bool = False
+    is_retry: bool = False
+    """The run finished but has learned nothing."""
 
     def describe(self) -> str:
         """The button's text: `Restart with micro_batch_size 4`."""
@@ -44,7 +46,10 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
         settings = " and ".join(
             message("{key} {value}", key=key.rpartition(".")[2], value=_format_value(value))
             for key, value in self.changes.items()
+            if value is not None
         )
+        if self.is_retry:
+            return message("Try again with {settings}", settings=settings)
         return (
             message("Resume with {settings}", settings=settings)
             if self.resume

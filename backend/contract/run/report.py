@@ -113,7 +113,7 @@ def _public(name: str, value: Any) -> Any:
         case dict() if name == "versions":
             known = ("python", *PACKAGES_OF_A_RUN)
             return {package: public_version(value[package]) for package in known if package in value}
-        case dict() if name == "metrics":
+        case dict() if name in ("metrics", "trivial"):
             return public_metrics(value)
         case dict() if name == "labels":
             return list(value.values())

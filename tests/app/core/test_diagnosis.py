@@ -259,3 +259,31 @@ def test_a_training_loss_that_stands_still_is_told():
     assert told(steps([0.7] * 100)) == ("Training loss has barely changed: from 0.7000 to 0.7000.", "warning")
     text, _ = told(steps([*falling(100), *([0.2] * 900)]))
     assert text == "Training loss has barely changed since step 500: 0.2000."
+
+
+def at_chance(accuracy: float, matthews: float = 0.0, kappa: float = 0.0) -> list[events.Event]:
+    plan = events.PlanMade(
+        time=1.0, total_steps=40, steps_per_epoch=20, batch_size=8, micro_batch_size=8, accumulation=1, epochs=2,
+        best_metric="accuracy", metrics={"accuracy": True, "matthews": True},
+        trivial={"accuracy": 0.5, "matthews": 0.0},
+    )  # fmt: skip
+    return [plan, *steps(falling(40)), evaluation(40, best=True, accuracy=accuracy, matthews=matthews, loss=0.7)]
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.45])
+def test_a_result_that_needs_no_model_is_a_warning_and_never_the_best(accuracy: float):
+    text, kind = told(at_chance(accuracy, -0.01))
+    assert text == (
+        f"Accuracy is {formatting.number(accuracy)}, no better than without a model (0.5000); "
+        "try a higher learning rate or more epochs."
+    )
+    assert kind == "warning"
+    state = RunState()
+    state.apply_all(at_chance(accuracy, -0.01))  # type: ignore[arg-type]
+    assert state.best is None
+    assert not any("best" in entry.text for entry in state.journal)
+
+
+def test_one_measure_above_the_trivial_rule_is_enough():
+    text, _ = told(at_chance(0.5, 0.2))
+    assert "without a model" not in text

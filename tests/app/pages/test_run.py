@@ -172,6 +172,26 @@ def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
     assert pill.accessibleDescription() == pill.toolTip()
 
 
+def test_a_finished_run_at_chance_offers_to_try_again(shown, context, runs: Path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "fix", lambda run, fix, *rest: asked.append(fix.changes))
+    folder = RunFolder(runs / "sentiment-finished")
+    lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
+    for line in lines:
+        if line["event"] == "PlanMade":
+            line["trivial"] = {"accuracy": 0.99}
+        if line["event"] == "RunFinished":
+            line["mend"] = {"changes": {"training.learning_rate": 4e-4}, "is_retry": True}
+    folder.events.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    panel = shown("sentiment-finished")
+    assert (panel.controls.pill.text(), panel.controls.pill.kind()) == ("Finished", "warning")
+    assert "no better than without a model (0.9900)" in panel.banner.text()
+    assert not any("(best)" in line for line in panel.journal.journal.text().splitlines())
+    assert panel.fix_buttons.fix.text().startswith("Try again with ")
+    panel.fix_buttons.fix.click()
+    assert asked[0]["training.learning_rate"] == 4e-4
+
+
 ROWS = Setting("hardware.micro_batch_size", "Micro-batch size", "")
 
 

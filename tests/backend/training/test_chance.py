@@ -1,0 +1,106 @@
+"""A run that has learned nothing says so, and how to try again."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from backend.contract import spec_file
+from backend.contract.metrics import is_at_chance
+from backend.contract.resources import resource
+from backend.contract.run.events import EvaluationFinished, PlanMade, RunFinished
+from backend.contract.run.fixes import RunFix
+from backend.contract.run.folder import RunFolder
+from backend.contract.spec import RunSpec
+from backend.data.rows import Rows
+from backend.preflight.auto_settings import TrainingSize
+from backend.preflight.resolve import resolve
+from backend.tasks.multiple_choice import MultipleChoice
+from backend.tasks.multiple_choice import Settings as ChoiceSettings
+from backend.tasks.text_classification import Settings, TextClassification
+from backend.training.chance import other_settings
+from backend.training.event_log import read_events
+from backend.training.loop import run
+
+ROWS = 4
+SIZE = TrainingSize("model", 4_400_000, 360)
+
+
+def made(table: dict[str, list[str]]) -> Rows:
+    return Rows(pa.table(table), ("a.csv",), np.zeros(ROWS, np.int32), np.arange(ROWS), fingerprint="f")
+
+
+def spec(**training: object) -> RunSpec:
+    return resolve(
+        {
+            "task": {"type": "text_classification", "max_length": 8},
+            "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+            "data": {"source": "demo", "max_rows": 64},
+            "training": {"batch_size": 8, "warmup": 0.0, "checkpoint_every": "never", **training},
+            "hardware": {"threads": 1, "device": "cpu"},
+        },
+        Path(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        ({"accuracy": 0.5, "matthews": 0.0}, True),
+        ({"accuracy": 0.4, "matthews": None}, True),
+        ({"accuracy": 0.51, "matthews": 0.0}, False),
+        ({"accuracy": 0.5, "matthews": 0.1}, False),
+        ({"loss": 0.3}, False),
+    ],
+)
+def test_at_chance_is_what_no_metric_raises_above_the_rule(metrics: dict[str, float | None], expected: bool):
+    assert is_at_chance(metrics, {"accuracy": 0.5, "matthews": 0.0}) is expected
+
+
+def test_the_commonest_label_is_the_rule_of_classification():
+    rows = made({"text": ["x"] * 4, "label": ["a", "b", "b", ""]})
+    task = TextClassification(Settings())
+    found = task.trivial_scores(rows, {"text": "text", "label": "label"}, {"labels": ["a", "b"]})
+    assert found == {"accuracy": 2 / 3, "matthews": 0.0}
+
+
+def test_the_commonest_place_is_the_rule_of_choices():
+    table = {"text": ["x"] * 4, **{f"ending{n}": ["y"] * 4 for n in range(3)}, "label": ["1", "1", "1", "2"]}
+    rows = made(table)
+    columns = {"text": "text", "label": "label", **{f"choice_{n}": f"ending{n}" for n in range(3)}}
+    task = MultipleChoice(ChoiceSettings(first_choice="0"))
+    facts = {"labels_are": task.fit(rows, columns)["labels_are"]}
+    assert task.trivial_scores(rows, columns, facts) == {"accuracy": 0.75}
+
+
+def test_a_run_with_other_numbers_is_tried_with_the_usual_ones():
+    assert other_settings(spec(learning_rate=2e-5, epochs=3), SIZE) == {
+        "training.learning_rate": 4e-4,
+        "training.epochs": 12.0,
+    }
+
+
+def test_a_run_with_the_usual_numbers_is_tried_with_more_epochs():
+    assert other_settings(spec(learning_rate=4e-4, epochs=12), SIZE) == {"training.epochs": 36.0}
+
+
+def test_what_would_stop_it_just_as_early_is_taken_back():
+    changes = other_settings(spec(learning_rate=4e-4, epochs=12, max_steps=4), SIZE)
+    assert changes == {"training.epochs": 36.0, "training.max_steps": None, "training.max_records": None}
+    assert RunFix(changes, is_retry=True).describe() == "Try again with epochs 36"
+
+
+def test_a_run_that_learned_nothing_offers_to_try_again_and_its_scores_are_no_success(tmp_path: Path):
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump(spec(learning_rate=1e-9, epochs=1).model_dump(mode="json")))
+    run(folder)
+    found = read_events(folder.events)
+    trivial = next(event.trivial for event in found if isinstance(event, PlanMade))
+    assert trivial["accuracy"] == pytest.approx(0.5, abs=0.1)
+    [last] = [event for event in found if isinstance(event, EvaluationFinished)]
+    end = found[-1]
+    assert isinstance(end, RunFinished)
+    assert is_at_chance(last.metrics, trivial)
+    assert end.mend is not None
+    assert end.mend.describe() == "Try again with learning_rate 0.0004 and epochs 12"
