@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 from app.core.i18n import tr
 
 
-def _always() -> bool:
-    return True
+def _no_obstacle() -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,16 @@ class Action:
     shortcut: str = ""
     """As Qt writes it on every system: "Ctrl+Z", "F1", "?"; several are parted by "; "."""
     icon: str = ""
-    possible: Callable[[], bool] = _always
-    """Whether it can be done now; asked when the palette opens and before a shortcut does it."""
+    obstacle: Callable[[], str] = _no_obstacle
+    """Why it cannot be done now, empty if it can; asked when the palette opens and before a shortcut does it."""
     kind: str = ""
     """What it belongs to, in a word or two; empty: the page that offers it."""
     words: str = ""
     """Other words that find it."""
+
+    def is_possible(self) -> bool:
+        """Whether it can be done now."""
+        return not self.obstacle()
 
     def shortcuts(self) -> list[str]:
         """All of its shortcuts."""

@@ -29,9 +29,17 @@ class Appearance(QObject):
                 lambda: self.choose_text_size(1),
                 "Ctrl++; Ctrl+=",
                 "text",
+                lambda: tr("This is the largest size") if theme.text_size() == theme.TEXT_SIZES[-1] else "",
                 words=tr("zoom in"),
             ),
-            Action(tr("Smaller text"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")),
+            Action(
+                tr("Smaller text"),
+                lambda: self.choose_text_size(-1),
+                "Ctrl+-",
+                "text",
+                lambda: tr("This is the smallest size") if theme.text_size() == theme.TEXT_SIZES[0] else "",
+                words=tr("zoom out"),
+            ),
             Action(tr("Reset text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
         ]
 

@@ -68,7 +68,7 @@ class Commands(QObject):
         return sorted(self._groups, key=lambda group: (not group.owner.isVisible(), group.owner is self._over.window()))
 
     def _do(self, action: Action) -> None:
-        if action.possible():
+        if action.is_possible():
             if action.do not in (self.show_palette, self.show_sheet):
                 self._close()
             action.do()
@@ -79,11 +79,16 @@ class Commands(QObject):
                 curtain.close_curtain()
 
 
-def button_action(button: QAbstractButton, title: str, shortcut: str = "", icon: str = "", words: str = "") -> Action:
-    """A button as an action, enabled whenever the user could click it."""
-    return Action(
-        title, button.click, shortcut, icon, lambda: button.isEnabled() and not button.isHidden(), words=words
-    )
+def button_action(
+    button: QAbstractButton, obstacle: Callable[[], str], title: str, shortcut: str = "", icon: str = ""
+) -> Action:
+    """A button as an action; while the user could not click it, `obstacle` says why."""
+
+    def why_not() -> str:
+        usable = button.isEnabled() and not button.isHidden()
+        return "" if usable else obstacle() or tr("Not possible right now.")
+
+    return Action(title, button.click, shortcut, icon, why_not)
 
 
 def _reaching(group: _Group) -> list[Action]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QFont, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLineEdit,
@@ -29,6 +29,7 @@ MAX_ROWS = 9
 MAX_FOUND = 60
 ACTION = Qt.ItemDataRole.UserRole
 PLACES = Qt.ItemDataRole.UserRole + 1
+OBSTACLE = Qt.ItemDataRole.UserRole + 2
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
@@ -37,13 +38,13 @@ class _Found(QAbstractListModel):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.lines: list[tuple[Action, tuple[int, ...]]] = []
-        self._possible: list[bool] = []
+        self._obstacles: list[str] = []
 
     def set(self, lines: list[tuple[Action, tuple[int, ...]]]) -> None:
         self.beginResetModel()
-        possible = [action.possible() for action, _ in lines]
-        order = sorted(range(len(lines)), key=lambda line: not possible[line])
-        self.lines, self._possible = [lines[line] for line in order], [possible[line] for line in order]
+        obstacles = [action.obstacle().rstrip(".") for action, _ in lines]
+        order = sorted(range(len(lines)), key=lambda line: bool(obstacles[line]))
+        self.lines, self._obstacles = [lines[line] for line in order], [obstacles[line] for line in order]
         self.endResetModel()
 
     def rowCount(self, parent: Index = _ROOT) -> int:
@@ -51,19 +52,20 @@ class _Found(QAbstractListModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         on = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return on if index.isValid() and self._possible[index.row()] else Qt.ItemFlag.NoItemFlags
+        return on if index.isValid() and not self._obstacles[index.row()] else Qt.ItemFlag.NoItemFlags
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        action, places = self.lines[index.row()]
+        (action, places), obstacle = self.lines[index.row()], self._obstacles[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return action.title
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(filter(None, [action.title, action.kind, *map(native, action.shortcuts())]))
-        return {ACTION: action, PLACES: places}.get(role)
+            keys = map(native, action.shortcuts())
+            return ", ".join(filter(None, [action.title, obstacle, action.kind, *keys]))
+        return {ACTION: action, PLACES: places, OBSTACLE: obstacle, Qt.ItemDataRole.ToolTipRole: obstacle}.get(role)
 
 
 class _Line(QStyledItemDelegate):
-    """Icon, title with the matching letters highlighted, category, and shortcut."""
+    """Icon, title with the matching letters highlighted, category, and shortcut; if impossible, title and reason."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(100, ROW)
@@ -72,20 +74,22 @@ class _Line(QStyledItemDelegate):
         action: Action = index.data(ACTION)
         area: QRect = option.rect.adjusted(6, 1, -6, -1)  # type: ignore[attr-defined]
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)  # type: ignore[attr-defined]
-        possible = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        obstacle = str(index.data(OBSTACLE))
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         if chosen:
             painter.setBrush(theme.color("selection"))
             painter.drawRoundedRect(area, 7, 7)
-        token = "disabled" if not possible else "accent_text" if chosen else "muted"
+        token = "disabled" if obstacle else "accent_text" if chosen else "muted"
         if action.icon:
             painter.drawPixmap(area.left() + 10, area.center().y() - 7, theme.pixmap(action.icon, token, 16))
-        right = _draw_keys(painter, area, action, possible)
-        right = _draw_kind(painter, area, right, action.kind)
-        room = QRect(area.left() + 38, area.top(), right - area.left() - 50, area.height())
-        _draw_title(painter, room, action.title, index.data(PLACES), possible)
+        room = area.adjusted(38, 0, -16, 0)
+        if obstacle:
+            room.setRight(_draw_obstacle(painter, room, action.title, obstacle) - 12)
+        else:
+            room.setRight(_draw_kind(painter, area, _draw_keys(painter, area, action), action.kind) - 12)
+        _draw_title(painter, room, action.title, index.data(PLACES), possible=not obstacle)
         painter.restore()
 
 
@@ -195,7 +199,7 @@ def native(keys: str) -> str:
     return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
 
 
-def _draw_keys(painter: QPainter, area: QRect, action: Action, possible: bool) -> int:
+def _draw_keys(painter: QPainter, area: QRect, action: Action) -> int:
     """Draw the shortcut on the right; returns where it starts."""
     right = area.right() - 10
     painter.setFont(theme.font(11, QFont.Weight.Medium))
@@ -205,7 +209,7 @@ def _draw_keys(painter: QPainter, area: QRect, action: Action, possible: bool) -
         painter.setPen(QPen(theme.color("border_strong"), 1))
         painter.setBrush(theme.color("card"))
         painter.drawRoundedRect(key, 5, 5)
-        painter.setPen(theme.color("muted" if possible else "disabled"))
+        painter.setPen(theme.color("muted"))
         painter.drawText(key, Qt.AlignmentFlag.AlignCenter, keys)
         right -= width + 6
     return right
@@ -220,7 +224,19 @@ def _draw_kind(painter: QPainter, area: QRect, right: int, kind: str) -> int:
     return place.left()
 
 
-def _draw_title(painter: QPainter, room: QRect, title: str, places: Sequence[int], possible: bool) -> None:
+def _draw_obstacle(painter: QPainter, room: QRect, title: str, obstacle: str) -> int:
+    """Draw why it cannot be done on the right, in what the title leaves; returns where it starts."""
+    taken = QFontMetrics(theme.font(13)).horizontalAdvance(title) + 20
+    painter.setFont(theme.font(12))
+    painter.setPen(theme.color("faint"))
+    most = max(room.width() - taken, room.width() // 3)
+    words = painter.fontMetrics().elidedText(obstacle, Qt.TextElideMode.ElideRight, most)
+    place = QRect(room.right() - painter.fontMetrics().horizontalAdvance(words), room.top(), most, room.height())
+    painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter), words)
+    return place.left()
+
+
+def _draw_title(painter: QPainter, room: QRect, title: str, places: Sequence[int], *, possible: bool) -> None:
     plain, strong = theme.font(13), theme.font(13, QFont.Weight.DemiBold)
     painter.setFont(plain)
     title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, room.width())

@@ -91,6 +91,29 @@ def test_what_cannot_be_done_now_is_not_done(qtbot, window: MainWindow, palette:
     assert palette.isVisible()  # nothing is chosen, so nothing can be opened
 
 
+def test_what_cannot_be_done_is_listed_last_with_the_reason(window: MainWindow, palette: Palette):
+    palette.field.setText("run")
+    model = palette.list.model()
+    lines = [model.index(row, 0) for row in range(model.rowCount())]
+    told = {line.data(): line.data(Qt.ItemDataRole.ToolTipRole) for line in lines}
+    assert told["Open selected run"] == "Select a run first"
+    usable = [bool(line.flags() & Qt.ItemFlag.ItemIsEnabled) for line in lines]
+    assert usable == sorted(usable, reverse=True)
+    assert [not reason for reason in told.values()] == usable
+    spoken = next(line for line in lines if line.data() == "Open selected run")
+    assert "Select a run first" in spoken.data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_every_action_that_is_impossible_at_first_says_why_in_its_own_words(window: MainWindow):
+    impossible = []
+    for _, _, name in PAGES:
+        panel = window.show_page(name)
+        offered = panel.offered_actions() if isinstance(panel, OffersActions) else ()
+        impossible += [action.obstacle() for action in offered if not action.is_possible()]
+    assert len(impossible) > 15
+    assert "Not possible right now." not in impossible
+
+
 def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette):
     from app.core.runs.run_library import RunSummary
 

@@ -159,8 +159,16 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         return [
+            # Undo is always offered: it also takes back text that was only typed.
             Action(tr("Undo"), self.controller.undo, "Ctrl+Z", "undo", words="back"),
-            Action(tr("Redo"), self.controller.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words=tr("again")),
+            Action(
+                tr("Redo"),
+                self.controller.redo,
+                "Ctrl+Shift+Z; Ctrl+Y",
+                "redo",
+                lambda: "" if self.controller.history.redo_words else tr("Nothing to redo"),
+                words=tr("again"),
+            ),
             Action(tr("Find a setting"), self.search_bar.ask, "Ctrl+F", "search"),
             *(
                 Action(
@@ -177,20 +185,20 @@ class Page(QWidget):
             Action(tr("Show changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
             Action(tr("Browse presets"), self.presets.look, "", "table"),
             Action(tr("Save settings as preset"), self.presets.ask_save, "", "save"),
-            Action(
-                tr("Measure time"),
-                self.measure,
-                "",
-                "gauge",
-                possible=lambda: not self.reason() and not self.checks.is_measuring,
-            ),
+            Action(tr("Measure time"), self.measure, "", "gauge", self.start_bar.measure_obstacle),
             Action(tr("Copy command"), self.copy_command, "", "copy", words="terminal"),
             Action(tr("Try the demo"), self.fill_demo, "", "bolt"),
             Action(
                 tr("Copy command to queue the run"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
             ),
-            Action(tr("Start training"), self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
-            button_action(self.start_bar.queue, tr("Add run to queue"), "Ctrl+Shift+Return", "plus"),
+            Action(tr("Start training"), self.start, "Ctrl+Return", "play", self.reason),
+            button_action(
+                self.start_bar.queue,
+                lambda: self.reason() or tr("No other run is in progress."),
+                tr("Add run to queue"),
+                "Ctrl+Shift+Return",
+                "plus",
+            ),
             *(
                 Action(one.title, lambda key=key: self.search.show(key), icon="settings", kind=tr("Setting"), words=key)
                 for key, one in self.controller.settings().items()

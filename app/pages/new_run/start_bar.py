@@ -216,13 +216,20 @@ class StartBar(QFrame):
         self.start.setToolTip(reason)
         self.queue.setEnabled(not reason)
         self.queue.setToolTip(reason or self._others)
-        lacks = reason or ("" if self.plan else tr("The cost is still being estimated."))
+        lacks = self._lack_of_cost()
         self.measure.setEnabled(self.is_measuring or not lacks)
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
         self.measure.setToolTip(hint)
         if not self.is_measuring:
             is_problem = state.kind == WRONG or (bool(self.shortage) and not reason)
             self.reason.show_sentence(reason or self.shortage, is_problem=is_problem, leads=bool(place or reason == ""))
+
+    def _lack_of_cost(self) -> str:
+        return self._state.note or ("" if self.plan else tr("The cost is still being estimated."))
+
+    def measure_obstacle(self) -> str:
+        """Why no measurement can be started now; empty if one can."""
+        return tr("A measurement is in progress.") if self.is_measuring else self._lack_of_cost()
 
     def show_progress(self, progress: Progress | None) -> None:
         """Show how far a measurement is; None if none is running."""

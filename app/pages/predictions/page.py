@@ -92,7 +92,13 @@ class Page(QWidget):
         return [
             Action(tr("Show prediction rows"), lambda: self.show_tab(ROWS), icon="table"),
             Action(tr("Try a model on your own text"), lambda: self.show_tab(TRY), icon="text"),
-            button_action(self.export_button, tr("Export predictions"), "Ctrl+E", "download"),
+            button_action(
+                self.export_button,
+                lambda: tr("Open a run's predictions first."),
+                tr("Export predictions"),
+                "Ctrl+E",
+                "download",
+            ),
         ]
 
     def show_run(self, path: str) -> None:

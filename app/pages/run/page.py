@@ -1,5 +1,6 @@
 """The Run page: one run, active or finished, and the actions on it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance
@@ -9,8 +10,9 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from app.core import formatting
 from app.core.actions import Action
 from app.core.i18n import tr, trn
+from app.core.runs.run_obstacles import button_obstacles
 from app.core.runs.run_spec import read_subject
-from app.core.runs.run_status import RunStatus, results_of
+from app.core.runs.run_status import RunResults, RunStatus, results_of
 from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
@@ -19,7 +21,7 @@ from app.pages.run.model_export import ModelExport
 from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
 from app.pages.run.plots import RunPlots
 from app.pages.run.progress import ProgressTiles, RunProgress
-from app.pages.run.run_buttons import EngineSwitch, QueueStatus, RunButtons
+from app.pages.run.run_buttons import GONE, EngineSwitch, QueueStatus, RunButtons
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
@@ -179,10 +181,29 @@ class Page(QWidget):
             "curves": (tr("Export curves for TensorBoard"), self._on_event_file_asked, "", "download"),
         }
         return [
-            *(button_action(self.requests.buttons[key], *words) for key, words in requests.items()),
-            *(button_action(self.controls.buttons[key], *words) for key, words in buttons.items()),
-            *(Action(*words, possible=lambda: self.watcher is not None) for words in menu.values()),
+            *(
+                button_action(self.requests.buttons[key], self._obstacle(key), *words)
+                for key, words in requests.items()
+            ),
+            *(button_action(self.controls.buttons[key], self._obstacle(key), *words) for key, words in buttons.items()),
+            *(Action(*words, obstacle=self._obstacle("")) for words in menu.values()),
         ]
+
+    def _obstacle(self, key: str) -> Callable[[], str]:
+        """Why a button cannot be pressed now, or, for an empty `key`, why nothing can be done with the run."""
+
+        def why_not() -> str:
+            if self.watcher is None:
+                return tr("Open a run first.")
+            if self.watcher.is_gone:
+                return GONE
+            return button_obstacles(self.watcher.outcome, self._results(), self.requests.waiting).get(key, "")
+
+        return why_not
+
+    def _results(self) -> RunResults:
+        assert self.watcher is not None
+        return results_of(self.watcher.folder, self.watcher.state, self.watcher.outcome)
 
     # The run that is shown
 
@@ -320,13 +341,13 @@ class Page(QWidget):
     def _show_buttons(self) -> None:
         if self.watcher is None:
             return
-        state, outcome = self.watcher.state, self.watcher.outcome
+        outcome = self.watcher.outcome
         if not self.watcher.is_gone:
             self.requests.show_usable(outcome)
         self.controls.show_usable(
             outcome,
             self.watcher.is_caught_up,
-            results_of(self.watcher.folder, state, outcome),
+            self._results(),
             stopping="stop" in self.requests.waiting,
         )
 

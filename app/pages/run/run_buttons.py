@@ -12,6 +12,7 @@ from app.core.draft import run_copies
 from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
+from app.core.runs.run_obstacles import result_obstacles
 from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import RunResults, RunStatus
 from app.pages.run.progress import RunProgress
@@ -27,11 +28,12 @@ from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.folder import RunFolder
 
 RESULTS = {
-    "try": (tr("Try"), "text", tr("Needs a checkpoint; none has been saved yet.")),
-    "predictions": (tr("Predictions"), "target", tr("Written when the run finishes.")),
-    "export": (tr("Export model"), "download", tr("The model is saved when the run ends.")),
+    "try": (tr("Try"), "text"),
+    "predictions": (tr("Predictions"), "target"),
+    "export": (tr("Export model"), "download"),
 }
-"""Key → words, icon, and why it is not possible before the run has that."""
+"""Key → words, icon."""
+GONE = tr("The run's folder is gone.")
 RESUMING, STARTING = tr("Resuming…"), tr("Starting…")
 SHORT = ("export", "predictions")
 """What shows its icon alone in a narrow window."""
@@ -63,7 +65,7 @@ class RunButtons(QWidget):
                 hint=tr("Start immediately, even if other runs are in progress (burnish start)"),
             ),
             "resume": IconButton(tr("Resume"), "play", "primary"),
-            **{key: IconButton(words, icon) for key, (words, icon, _) in RESULTS.items()},
+            **{key: IconButton(words, icon) for key, (words, icon) in RESULTS.items()},
         }
         self.buttons["resume"].make_room(RESUMING)
         self.more = IconToolButton("more", tr("More actions"), "text")
@@ -128,7 +130,7 @@ class RunButtons(QWidget):
         self.pill.set(tr("Deleted"), "danger")
         for one in (*self.buttons.values(), self.more):
             one.setEnabled(False)
-            one.setToolTip(tr("The run's folder is gone."))
+            one.setToolTip(GONE)
 
     def show_usable(self, outcome: RunStatus, is_caught_up: bool, results: RunResults, *, stopping: bool) -> None:
         """Enable what can be done now."""
@@ -136,11 +138,9 @@ class RunButtons(QWidget):
             return
         self.more.setEnabled(True)
         self.more.setToolTip(tr("More actions"))
-        for key, possible in (
-            ("try", results.can_try), ("predictions", results.has_predictions), ("export", results.has_model),
-        ):  # fmt: skip
-            self.buttons[key].setEnabled(possible)
-            self.buttons[key].setToolTip(RESULTS[key][0] if possible else RESULTS[key][2])
+        for key, obstacle in result_obstacles(results).items():
+            self.buttons[key].setEnabled(not obstacle)
+            self.buttons[key].setToolTip(obstacle or RESULTS[key][0])
         self.buttons["start_now"].setVisible(outcome.waits)
         self.buttons["start_now"].setEnabled(not stopping)
         resume = self.buttons["resume"]

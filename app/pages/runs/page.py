@@ -15,6 +15,7 @@ from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_library import RunSummary, count_words
 from app.core.runs.run_list import GROUPS, RunListOptions, arrange, matching
+from app.core.runs.run_obstacles import selection_obstacles
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
 from app.services.trash import TrashResult, move_to_trash, take_back
@@ -47,10 +48,7 @@ BUTTONS = {
 """Key → words, icon, role."""
 WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "stop", "resume")
 """Buttons that show their icon alone where there is little room, the first of them first."""
-TOLD = ("delete", "compare")
-"""Buttons whose tooltip says why they cannot be used, or what they would do."""
 SPACING = 8
-MAX_COMPARED = 20
 
 
 class Page(QWidget):
@@ -67,6 +65,7 @@ class Page(QWidget):
         self._context = context
         self._wish = RunListOptions()
         self._resuming: set[Path] = set()
+        self._obstacles = selection_obstacles([])
         self.header = PageHeader(tr("Runs"))
         self.search = QLineEdit(placeholderText=tr("Search name, model, data, notes or #tag"), clearButtonEnabled=True)
         self.search.setMinimumWidth(270)
@@ -149,13 +148,16 @@ class Page(QWidget):
         room = event.size().width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
         losing: dict[QAbstractButton, str] = {self.buttons[key]: BUTTONS[key][0] for key in WORDLESS}
         lack = lambda: sum(button.sizeHint().width() for button in self.buttons.values()) - room  # noqa: E731
-        wordless = fit_words(losing, lack)
-        for key in WORDLESS:
-            button, words = self.buttons[key], BUTTONS[key][0]
-            if key not in TOLD:
-                button.setToolTip(words if button in wordless else "")
-            button.setAccessibleName(words)
+        fit_words(losing, lack)
+        self._show_hints()
         super().resizeEvent(event)
+
+    def _show_hints(self) -> None:
+        """Say why a button cannot be pressed, else its name if it shows none."""
+        for key, button in self.buttons.items():
+            hint = tr("Move to trash") if key == "delete" else "" if button.text() else BUTTONS[key][0]
+            button.setToolTip(self._obstacles[key] or hint)
+            button.setAccessibleName(BUTTONS[key][0])
 
     def on_shown(self) -> None:
         """The page came to the front: refresh at once."""
@@ -175,7 +177,10 @@ class Page(QWidget):
         }
         return [
             Action(tr("Search runs"), self._find, "Ctrl+F", "search"),
-            *(button_action(self.buttons[key], *action, BUTTONS[key][1]) for key, action in of_chosen.items()),
+            *(
+                button_action(self.buttons[key], lambda key=key: self._obstacles[key], *words, BUTTONS[key][1])
+                for key, words in of_chosen.items()
+            ),
         ]
 
     def _find(self) -> None:
@@ -209,21 +214,12 @@ class Page(QWidget):
 
     def _on_chosen(self, run: RunSummary | None) -> None:
         several = self.table.chosen_runs()
-        usable = {
-            "open": run is not None,
-            "resume": run is not None and run.resumable and run.path not in self._resuming,
-            "stop": run is not None and run.alive,
-            "predictions": run is not None and run.has_predictions,
-            "compare": 2 <= len(several) <= MAX_COMPARED,
-            "duplicate": run is not None,
-            "folder": run is not None,
-            "delete": bool(several) and not any(each.alive for each in several),
-        }
+        self._obstacles = selection_obstacles(several)
+        if run is not None and run.path in self._resuming:
+            self._obstacles["resume"] = tr("The run is being resumed.")
         for key, button in self.buttons.items():
-            button.setEnabled(usable[key])
-        alive = any(each.alive for each in several)
-        self.buttons["delete"].setToolTip(tr("Stop the run first") if alive else tr("Move to trash"))
-        self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
+            button.setEnabled(not self._obstacles[key])
+        self._show_hints()
         chosen = (
             tr("{count} selected", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
         )
@@ -321,12 +317,6 @@ class Page(QWidget):
     def _on_no_demo(self, mistake: ErrorReply) -> None:
         self.empty.setEnabled(True)
         self.message.emit("error", mistake.message)
-
-
-def _why_not_compared(chosen: int) -> str:
-    if chosen < 2:
-        return tr("Select two or more runs: hold Ctrl or Shift while you click")
-    return tr("You can compare up to {MAX_COMPARED} runs", MAX_COMPARED=MAX_COMPARED) if chosen > MAX_COMPARED else ""
 
 
 def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:

@@ -156,10 +156,10 @@ def test_stop_asks_the_run_that_waits(page, waiting):
 
 def test_start_now_stands_in_the_palette_while_the_run_waits(qtbot, page, waiting):
     action = next(one for one in page.offered_actions() if one.title == "Start the queued run now")
-    assert action.possible()
+    assert action.is_possible()
     action.do()
     qtbot.waitUntil(lambda: page.controls.pill.text() == "Starting")
-    assert not action.possible()
+    assert not action.is_possible()
 
 
 # Runs
@@ -205,7 +205,7 @@ def demo(qtbot, new_run):
 def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
     assert not demo.start_bar.queue.isVisible()
     action = next(one for one in demo.offered_actions() if one.title == "Add run to queue")
-    assert not action.possible()
+    assert not action.is_possible()
 
 
 @pytest.mark.usefixtures("watched")

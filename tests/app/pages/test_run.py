@@ -109,7 +109,7 @@ def test_without_a_run_the_page_says_what_to_do(empty):
 
 def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(empty):
     assert empty.minimumSizeHint().width() < 800
-    assert [action.title for action in empty.offered_actions() if action.possible()] == []
+    assert [action.title for action in empty.offered_actions() if action.is_possible()] == []
 
 
 def test_a_finished_run_shows_its_numbers_and_whole_curves(read):
@@ -598,7 +598,7 @@ def test_the_folder_of_the_run_is_opened(shown, monkeypatch, runs: Path):
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()) or True)
     panel = shown("sentiment-finished")
     (action,) = [one for one in panel.offered_actions() if one.title == "Open run folder"]
-    assert action.possible()
+    assert action.is_possible()
     action.do()
     assert opened == [str(runs / "sentiment-finished")]
 

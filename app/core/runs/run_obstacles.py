@@ -1,0 +1,75 @@
+"""Says why something cannot be done with a run now, in a few words; empty if it can."""
+
+from collections.abc import Callable, Container, Sequence
+
+from app.core.i18n import tr
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_status import RunResults, RunStatus
+
+MAX_COMPARED = 20
+
+
+def resume_obstacle(run: RunSummary | RunStatus) -> str:
+    """Why the run cannot be resumed."""
+    if run.resumable:
+        return ""
+    if run.waits:
+        return tr("The run is still queued.")
+    if run.alive:
+        return tr("The run is still in progress.")
+    return tr("The run is finished.") if run.state == "finished" else tr("The run would fail in the same way again.")
+
+
+def stop_obstacle(run: RunSummary | RunStatus) -> str:
+    """Why the run cannot be stopped."""
+    return "" if run.alive else tr("The run has already ended.")
+
+
+def button_obstacles(run: RunStatus, results: RunResults, requests: Container[str]) -> dict[str, str]:
+    """Button of the Run page → why it cannot be pressed, while `requests` were not answered yet."""
+    stopping = tr("The run is stopping.") if "stop" in requests else ""
+    training = stop_obstacle(run) or stopping or (tr("The run is still queued.") if run.waits else "")
+    return {
+        "checkpoint": training or (tr("A checkpoint is being saved.") if "checkpoint" in requests else ""),
+        "pause": training or (tr("The run is pausing.") if "pause" in requests else ""),
+        "stop": stop_obstacle(run) or stopping,
+        "start_now": stopping if run.waits else tr("The run is not queued."),
+        "resume": resume_obstacle(run),
+        **result_obstacles(results),
+    }
+
+
+def result_obstacles(results: RunResults) -> dict[str, str]:
+    """Why the run cannot be tried, looked at or exported."""
+    return {
+        "try": "" if results.can_try else tr("Needs a checkpoint; none has been saved yet."),
+        "predictions": "" if results.has_predictions else tr("Written when the run finishes."),
+        "export": "" if results.has_model else tr("The model is saved when the run ends."),
+    }
+
+
+def selection_obstacles(runs: Sequence[RunSummary]) -> dict[str, str]:
+    """Action → why it cannot be done with the selected runs."""
+    several = tr("Select a single run.") if runs else tr("Select a run first.")
+    alone = runs[0] if len(runs) == 1 else None
+
+    def of_one(obstacle: Callable[[RunSummary], str]) -> str:
+        return several if alone is None else obstacle(alone)
+
+    any_alive = any(run.alive for run in runs)
+    return {
+        **dict.fromkeys(("open", "duplicate", "folder"), of_one(lambda _: "")),
+        "resume": of_one(resume_obstacle),
+        "stop": of_one(stop_obstacle),
+        "predictions": of_one(lambda run: "" if run.has_predictions else tr("The run has no predictions yet.")),
+        "compare": _compare_obstacle(len(runs)),
+        "delete": several if not runs else tr("Stop the run first.") if any_alive else "",
+    }
+
+
+def _compare_obstacle(selected: int) -> str:
+    if selected < 2:
+        return tr("Select two or more runs: hold Ctrl or Shift while you click.")
+    if selected > MAX_COMPARED:
+        return tr("You can compare up to {MAX_COMPARED} runs.", MAX_COMPARED=MAX_COMPARED)
+    return ""
