@@ -50,6 +50,8 @@ def _state_rank(run: RunSummary) -> int:
 
 
 def _best(run: RunSummary) -> str:
+    if run.at_chance:
+        return tr("at chance")
     return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}" if run.best is not None else "–"
 
 

@@ -45,6 +45,8 @@ class RunSummary:
     data: str = ""
     metric: str = ""
     best: float | None = None
+    """None as long as it is no better than a rule without a model."""
+    at_chance: bool = False
     started: float | None = None
     seconds: float | None = None
     step: int = 0
@@ -289,7 +291,8 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         engine=subject.engine,
         data=subject.data,
         metric=metric,
-        best=_best(state, metric),
+        best=None if state.at_chance else _best(state, metric),
+        at_chance=state.at_chance,
         started=state.started,
         seconds=state.seconds_spent,
         step=state.step,

@@ -180,6 +180,15 @@ class RunState:
         base = base_metric(metric, known)
         return None if base is None else known[base]
 
+    @property
+    def at_chance(self) -> bool:
+        """Whether it was evaluated, and never better than a rule without a model."""
+        measured = [one.metrics for one in self.evaluations if one.split == "validation"]
+        if self.finished is not None and self.finished.metrics:
+            measured.append(self.finished.metrics)
+        trivial = self.plan.trivial if self.plan is not None else {}
+        return bool(measured) and all(is_at_chance(metrics, trivial) for metrics in measured)
+
     def best_of(self, metric: str) -> tuple[int, float] | None:
         """The step and value of a metric's best evaluation, the earliest if tied; None if its direction is unknown."""
         series, greater = self.metric_series.get(metric), self.greater_is_better(metric)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from app.core.runs.diagnosis import doubt
+from app.core.runs.run_columns import COLUMNS
 from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, count_words
 from app.core.runs.run_list import RunListOptions, arrange
 from app.core.runs.run_state import RunState
@@ -415,6 +416,26 @@ def test_the_best_in_the_list_is_that_of_the_metric_where_the_loss_decides(tmp_p
     made(tmp_path, "undecided", started("undecided"), undecided, *at, last)
     run = RunLibrary(tmp_path).refresh()[0]
     assert (run.metric, run.best, run.metrics["accuracy"]) == ("accuracy", 0.91, 0.86)
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "words"), [((0.4, 0.5), None, "at chance"), ((0.6, 0.5), 0.6, "Accuracy 0.6000")]
+)
+def test_a_run_at_chance_has_no_best_in_the_list(
+    values: tuple[float, ...], best: float | None, words: str, tmp_path: Path
+):
+    evaluations = [
+        events.EvaluationFinished(
+            time=1002.0, step=step, epoch=0.1, rows=9, seconds=1.0, metrics={"accuracy": value}, is_best=step == 1
+        )
+        for step, value in enumerate(values, start=1)
+    ]
+    last = events.RunFinished(time=1003.0, state="finished", step=2, metrics={"accuracy": max(values)})
+    made(
+        tmp_path, "run", started("run"), msgspec.structs.replace(plan(), trivial={"accuracy": 0.5}), *evaluations, last
+    )
+    run = RunLibrary(tmp_path).refresh()[0]
+    assert (run.best, COLUMNS["best"].text(run)) == (best, words)
 
 
 def test_losses_whose_sum_overflows_hide_no_run(settled: tuple[RunLibrary, RunFolder]):
