@@ -62,8 +62,8 @@ CONNECTIONS = (
     ("tokenizer", "settings_chosen", "_on_settings_chosen"),
     ("tokenizer", "draft_wanted", "_on_draft_wanted"),
     ("tokenizer", "new_run_requested", "_on_new_run_requested"),
-    ("new_run", "data_asked", "_on_data_asked"),
-    ("new_run", "tokenizer_asked", "_on_tokenizer_asked"),
+    ("new_run", "data_requested", "_on_data_requested"),
+    ("new_run", "tokenizer_requested", "_on_tokenizer_requested"),
     ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_look_chosen"),
     ("settings", "text_size_changed", "_on_look_chosen"),
@@ -315,12 +315,12 @@ class MainWindow(QMainWindow):
         if new_run is not None and tokenizer is not None:
             tokenizer.show_draft(*new_run.offered())  # type: ignore[attr-defined]
 
-    def _on_data_asked(self) -> None:
+    def _on_data_requested(self) -> None:
         panel = self.show_page("tokenizer")
         if panel is not None:
             panel.show_data()  # type: ignore[attr-defined]
 
-    def _on_tokenizer_asked(self, name_or_path: str) -> None:
+    def _on_tokenizer_requested(self, name_or_path: str) -> None:
         panel = self.show_page("tokenizer")
         if panel is not None:
             panel.show_tokenizer(name_or_path)  # type: ignore[attr-defined]

@@ -274,7 +274,7 @@ def my_data_lengths(stage: Stage) -> Any:
     new_run(stage)
     page = stage.page("new_run")
     page.apply_settings({"task.max_length": 24})
-    page.data_asked.emit()
+    page.data_requested.emit()
     tab = stage.page("tokenizer").tab()
     until(lambda: tab.lengths.answer is not None)
     return stage.window

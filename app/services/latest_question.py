@@ -41,10 +41,10 @@ class LatestQuestion(QObject):
     ) -> None:
         super().__init__(parent)
         self._client, self._query = client, query
-        self._opened, self._arguments = opened, arguments
+        self._opened, self._make_arguments = opened, arguments
         self._on_answer, self._on_error, self._on_progress = on_answer, on_error, on_progress
         self._ticket: PendingQuery | None = None
-        self._asked: dict[str, Any] = {}
+        self._latest_question: dict[str, Any] = {}
         self._answered_question: dict[str, Any] = {}
         self._waiting: dict[str, Any] | None = None
         self._is_wanted = True
@@ -62,9 +62,9 @@ class LatestQuestion(QObject):
         return self.open or self._calm.isActive()
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def arguments(self) -> Mapping[str, Any]:
         """The arguments of the running or last query."""
-        return self._asked
+        return self._latest_question
 
     @property
     def answered(self) -> Mapping[str, Any]:
@@ -79,14 +79,14 @@ class LatestQuestion(QObject):
             self.stop()
         if self._ticket is None:
             self._send(question)
-        elif question == self._asked:
+        elif question == self._latest_question:
             self._waiting, self._is_wanted = None, True
         else:
             self._waiting = question
 
     def ask_now(self) -> None:
         """Send a query with the result of `arguments`."""
-        arguments = self._arguments()
+        arguments = self._make_arguments()
         if arguments is None:
             self.forget()
         else:
@@ -118,11 +118,11 @@ class LatestQuestion(QObject):
 
     def _is_about_the_same(self, question: Mapping[str, Any]) -> bool:
         if not self._opened:
-            return question == self._asked
-        return question.get(self._opened) == self._asked.get(self._opened)
+            return question == self._latest_question
+        return question.get(self._opened) == self._latest_question.get(self._opened)
 
     def _send(self, question: dict[str, Any]) -> None:
-        self._asked, self._waiting, self._is_wanted = question, None, True
+        self._latest_question, self._waiting, self._is_wanted = question, None, True
         self._ticket = self._client.ask(
             self._query, question, self._on_answered, self._on_refused, self._forward_progress
         )
@@ -146,6 +146,6 @@ class LatestQuestion(QObject):
             self._on_progress(progress)
 
     def _go_on(self) -> None:
-        self._ticket, self._answered_question = None, self._asked
+        self._ticket, self._answered_question = None, self._latest_question
         if self._waiting is not None:
             self._send(self._waiting)

@@ -65,13 +65,13 @@ class DropZone(QWidget):
 
     spoken_role = Role.Grouping
 
-    files_asked = Signal()
-    folder_asked = Signal()
+    files_requested = Signal()
+    folder_requested = Signal()
 
     def __init__(self, title: str, sentence: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.files = IconButton(tr("Choose files…"), "table", clicked=self.files_asked)
-        self.folder = IconButton(tr("Choose a folder…"), "folder", clicked=self.folder_asked)
+        self.files = IconButton(tr("Choose files…"), "table", clicked=self.files_requested)
+        self.folder = IconButton(tr("Choose a folder…"), "folder", clicked=self.folder_requested)
         self.setAccessibleName(title)
         self.setAccessibleDescription(sentence)
         column = QVBoxLayout(self)

@@ -12,9 +12,9 @@ WIDTH, NARROWEST = 420, 200
 
 
 class EmptyState(QWidget):
-    """`asked` is emitted by the button, which is omitted if `button` is empty."""
+    """`action_clicked` is emitted by the button, which is omitted if `button` is empty."""
 
-    asked = Signal()
+    action_clicked = Signal()
 
     def __init__(
         self, icon: str, title: str, sentence: str = "", button: str = "", parent: QWidget | None = None
@@ -25,7 +25,7 @@ class EmptyState(QWidget):
         self._sentence = label(sentence, "muted", wrap=True)
         self._button = QPushButton()
         theme.role(self._button, "primary")
-        self._button.clicked.connect(self.asked)
+        self._button.clicked.connect(self.action_clicked)
         self._sentence.setMinimumWidth(NARROWEST)
         self._sentence.setMaximumWidth(WIDTH)
         column = QVBoxLayout(self)

@@ -231,7 +231,7 @@ class WaitingStack(QStackedWidget):
         self.stop = IconButton(tr("Stop"), "stop")
         self.stop.clicked.connect(self.stopped)
         self.sentence = EmptyState("table", "")
-        self.sentence.asked.connect(self.again)
+        self.sentence.action_clicked.connect(self.again)
         self._stage = ""
         for page in (content, self._waiting(), self.sentence):
             self.addWidget(page)

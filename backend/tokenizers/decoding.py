@@ -14,10 +14,10 @@ def decode(
 ) -> str:
     """The text of `ids`; an unknown id appears as `⟨no token 99999⟩`."""
     parts = []
-    asked: dict[str, Any] = {} if clean_up is None else {"clean_up_tokenization_spaces": clean_up}
+    options: dict[str, Any] = {} if clean_up is None else {"clean_up_tokenization_spaces": clean_up}
     for known, run in groupby(ids, lambda token: exists(tokenizer, token)):
         if known:
-            parts.append(str(tokenizer.decode(list(run), skip_special_tokens=skip_special, **asked)))
+            parts.append(str(tokenizer.decode(list(run), skip_special_tokens=skip_special, **options)))
         else:
             parts.extend(message("⟨no token {token}⟩", token=token) for token in run)
     return "".join(parts)

@@ -171,7 +171,7 @@ def test_the_run_page_opens_on_the_run_that_is_training(qtbot, window: MainWindo
 
 def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):
     opened(window, "predictions")
-    window.panel("predictions").browser.empty.asked.emit()  # type: ignore[union-attr]
+    window.panel("predictions").browser.empty.action_clicked.emit()  # type: ignore[union-attr]
     assert window.pages.currentWidget() is window.panel("runs")
 
 

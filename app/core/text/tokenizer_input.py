@@ -24,10 +24,10 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
         """Arguments of `tokenize`; `given` are the text or messages with their context."""
         if given.get("messages") is not None:
             given["chat_template"] = self.chat_template
-        asked = self._shared_options() | given
+        arguments = self._shared_options() | given
         if not self.windows or self.max_length is None:
-            asked |= {"windows": False, "stride": 0}
-        return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **asked))
+            arguments |= {"windows": False, "stride": 0}
+        return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **arguments))
 
     def whole_question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
         """Arguments of `tokenize` for a file or a very long text, which is never split into windows or padded."""
@@ -38,9 +38,9 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
 
     def batch_question(self, tokenizer: str, texts: list[str]) -> dict[str, Any]:
         """Arguments of `tokenize_batch`."""
-        asked = self._shared_options() | {"padding": self.padding or "longest", "windows": False, "stride": 0}
+        arguments = self._shared_options() | {"padding": self.padding or "longest", "windows": False, "stride": 0}
         return msgspec.to_builtins(
-            BatchQuestion(tokenizer=tokenizer, options=self.construction, texts=texts, **asked)
+            BatchQuestion(tokenizer=tokenizer, options=self.construction, texts=texts, **arguments)
         )  # fmt: skip
 
     def _shared_options(self) -> dict[str, Any]:

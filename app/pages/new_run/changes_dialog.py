@@ -20,7 +20,7 @@ HEADER = (tr("Setting"), tr("Now"), tr("Default"))
 class ChangesDialog(QDialog):
     """Stays open beside the page and follows its draft."""
 
-    shown_asked = Signal(str)
+    setting_chosen = Signal(str)
     """The key of a setting that somebody wants to see."""
 
     def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
@@ -93,7 +93,7 @@ class ChangesDialog(QDialog):
         theme.role(name, "link")
         name.setAutoDefault(False)
         name.setToolTip(tr("Go to {key}", key=key))
-        name.clicked.connect(lambda: self.shown_asked.emit(key))
+        name.clicked.connect(lambda: self.setting_chosen.emit(key))
         now = ElidedLabel(value_words(change.after, 200), "strong", Qt.TextElideMode.ElideMiddle)
         default = ElidedLabel(value_words(change.before, 200), "muted", Qt.TextElideMode.ElideMiddle)
         back = IconToolButton(

@@ -54,9 +54,9 @@ class Page(QWidget):
 
     message = Signal(str, str)
     run_started = Signal(str)
-    data_asked = Signal()
+    data_requested = Signal()
     """Somebody wants to see the data as the training will."""
-    tokenizer_asked = Signal(str)
+    tokenizer_requested = Signal(str)
     """Somebody wants to look at the tokenizer in this folder."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
@@ -107,17 +107,17 @@ class Page(QWidget):
         self.header.open.clicked.connect(self.open_spec)
         self.header.save.clicked.connect(self.save_spec)
         self.retry.clicked.connect(self._ask_catalog)
-        start_bar.place_asked.connect(self.jump)
+        start_bar.place_requested.connect(self.jump)
         # What people change
         sections.task.chosen.connect(controller.choose_task)
         sections.task.renamed.connect(controller.rename)
         for section in (sections.data, sections.model, sections.hardware, sections.settings):
             section.changed.connect(self.change)
-        sections.settings.reset_asked.connect(controller.reset)
-        sections.settings.changes_asked.connect(self.show_changes)
+        sections.settings.reset_requested.connect(controller.reset)
+        sections.settings.changes_requested.connect(self.show_changes)
         sections.plan.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
         self.data_controller.changed.connect(lambda values: controller.apply(values, tr("Choose data")))
-        self.data_controller.task_asked.connect(controller.choose_task)
+        self.data_controller.task_requested.connect(controller.choose_task)
         # What follows from it
         controller.history_changed.connect(self._on_history_changed)
         controller.changed.connect(self._on_setting_changed)
@@ -140,14 +140,14 @@ class Page(QWidget):
         sections.hardware.look_again.connect(checks.look_again)
         sections.model.conversion_agreed.connect(checks.convert)
         sections.model.trust_agreed.connect(checks.trust)
-        sections.model.tokenizer_asked.connect(self.tokenizer_asked)
-        sections.data.report_asked.connect(self._on_report_asked)
-        sections.data.tokens_asked.connect(self.data_asked)
-        start_bar.measure_asked.connect(self.measure)
-        start_bar.stop_asked.connect(checks.stop_measuring)
-        start_bar.start_asked.connect(self.start)
-        start_bar.queue_asked.connect(lambda: self.start(queue=True))
-        start_bar.copy_asked.connect(self.copy_command)
+        sections.model.tokenizer_requested.connect(self.tokenizer_requested)
+        sections.data.report_requested.connect(self._on_report_requested)
+        sections.data.tokens_requested.connect(self.data_requested)
+        start_bar.measure_requested.connect(self.measure)
+        start_bar.stop_requested.connect(checks.stop_measuring)
+        start_bar.start_requested.connect(self.start)
+        start_bar.queue_requested.connect(lambda: self.start(queue=True))
+        start_bar.copy_requested.connect(self.copy_command)
         self.starter.others_changed.connect(start_bar.show_others)
         self.starter.changed.connect(self._on_starting)
         self.starter.started.connect(self.run_started)
@@ -282,7 +282,7 @@ class Page(QWidget):
         """List all settings with non-default values."""
         if self.changes is None:
             self.changes = ChangesDialog(self.controller, self)
-            self.changes.shown_asked.connect(self.search.show)
+            self.changes.setting_chosen.connect(self.search.show)
         self.changes.look()
 
     def _on_trusted(self, model: ModelDescription) -> None:
@@ -353,7 +353,7 @@ class Page(QWidget):
 
     # Start
 
-    def _on_report_asked(self) -> None:
+    def _on_report_requested(self) -> None:
         if self.report is None:
             self.report = ReportDialog(self._context.client, self)
         self.report.ask(self.checks.report_arguments(), str(self.draft.get("name", "")))

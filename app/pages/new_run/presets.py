@@ -47,8 +47,8 @@ class PresetController(QObject):
         self.dialog: PresetsDialog | None = None
         self.saving: SavePresetDialog | None = None
         section.preset_chosen.connect(controller.apply_preset)
-        section.look_asked.connect(self.look)
-        section.save_asked.connect(self.ask_save)
+        section.look_requested.connect(self.look)
+        section.save_requested.connect(self.ask_save)
 
     def offer(self) -> None:
         """Offer the catalog's presets and the user's own."""
@@ -75,7 +75,7 @@ class PresetController(QObject):
             self.dialog = PresetsDialog(self._controller.differences_with, self._page)
             self.dialog.used.connect(self._on_used)
             self.dialog.deleted.connect(self.delete)
-            self.dialog.save_asked.connect(self.ask_save)
+            self.dialog.save_requested.connect(self.ask_save)
         self._fill_dialog()
         self.dialog.open()
 
@@ -240,7 +240,7 @@ class PresetsDialog(QDialog):
 
     used = Signal(object)
     deleted = Signal(object)
-    save_asked = Signal()
+    save_requested = Signal()
 
     def __init__(self, compare: Compare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -263,7 +263,7 @@ class PresetsDialog(QDialog):
         self.close_button = IconButton(tr("Close"), "close")
         self.use.clicked.connect(self._on_use)
         self.delete.clicked.connect(lambda: self.deleted.emit(self.preset()))
-        self.save.clicked.connect(self.save_asked)
+        self.save.clicked.connect(self.save_requested)
         self.close_button.clicked.connect(self.reject)
         self._place()
 

@@ -110,13 +110,13 @@ class Panel(QFrame):
 class Section(QWidget):
     """Put fields into `body`; nothing in it may come or go when an answer arrives: that belongs into `panel`."""
 
-    asked = Signal()
+    open_requested = Signal()
     """Somebody wants to see the section."""
 
     def __init__(self, title: str, panel: Panel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.header = SectionHeader(title, self)
-        self.header.clicked.connect(self.asked)
+        self.header.clicked.connect(self.open_requested)
         self.panel = panel
         self.inside = QWidget(self)
         self.area = PageArea(self.inside, self)

@@ -73,7 +73,7 @@ class Sections(QWidget):
         self._column.setSpacing(0)
         for name, section in self.named.items():
             self._column.addWidget(section)
-            section.asked.connect(lambda name=name: self.open(name))
+            section.open_requested.connect(lambda name=name: self.open(name))
         self.settings.line.hide()
         self._row = hbox(self._frame, (self.side, 1), spacing=14, parent=self)
         self.open(self.opened)

@@ -43,9 +43,9 @@ class SettingsSection(Section):
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
-    reset_asked = Signal(list)
+    reset_requested = Signal(list)
     """The settings to reset to their defaults, by key."""
-    changes_asked = Signal()
+    changes_requested = Signal()
     """Somebody wants to see all that is not its default."""
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
@@ -61,7 +61,7 @@ class SettingsSection(Section):
         self.changes = QPushButton()
         theme.role(self.changes, "small")
         self.changes.setToolTip(tr("Show all settings that differ from their defaults"))
-        self.changes.clicked.connect(self.changes_asked)
+        self.changes.clicked.connect(self.changes_requested)
         panel.corner.addWidget(self.changes)
         self._few = QVBoxLayout()
         self._few.setSpacing(0)
@@ -163,7 +163,7 @@ class SettingsSection(Section):
         self.groups[name] = group
         group.changed.connect(self._on_changed)
         group.mistakes_changed.connect(self.mistakes_changed)
-        group.reset_asked.connect(self.reset_asked)
+        group.reset_requested.connect(self.reset_requested)
         group.opened.connect(self._show_choices)
         self._rest.insertWidget(0 if name == "task" else self._rest.count(), group)
         group.set_open(before is not None and before.is_open())
@@ -362,7 +362,7 @@ class SettingsGroup(QWidget):
     changed = Signal(str, object)
     mistakes_changed = Signal()
     opened = Signal()
-    reset_asked = Signal(list)
+    reset_requested = Signal(list)
     """The settings to reset to their defaults, by key."""
 
     def __init__(
@@ -388,7 +388,7 @@ class SettingsGroup(QWidget):
         self.reset = QPushButton(tr("Reset"))
         theme.role(self.reset, "small")
         self.reset.setAccessibleName(tr("Reset {title} settings", title=title))
-        self.reset.clicked.connect(lambda: self.reset_asked.emit(self._changed_keys))
+        self.reset.clicked.connect(lambda: self.reset_requested.emit(self._changed_keys))
         keep_room(self.reset)
         self._place()
         self.apply_theme()

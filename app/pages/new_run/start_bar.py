@@ -100,12 +100,12 @@ class ReasonButton(QPushButton):
 class StartBar(QFrame):
     """Its height and the places of its parts never change."""
 
-    start_asked = Signal()
-    queue_asked = Signal()
-    copy_asked = Signal()
-    measure_asked = Signal()
-    stop_asked = Signal()
-    place_asked = Signal(str)
+    start_requested = Signal()
+    queue_requested = Signal()
+    copy_requested = Signal()
+    measure_requested = Signal()
+    stop_requested = Signal()
+    place_requested = Signal(str)
     """The section with what blocks the start, or the plan, is wanted."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -120,24 +120,26 @@ class StartBar(QFrame):
         self.time, self.memory = Figure(tr("Time")), Figure(tr("Memory"))
         self.measure = QPushButton(tr("Measure time"))
         theme.role(self.measure, "small")
-        self.measure.clicked.connect(lambda: (self.stop_asked if self.is_measuring else self.measure_asked).emit())
+        self.measure.clicked.connect(
+            lambda: (self.stop_requested if self.is_measuring else self.measure_requested).emit()
+        )
         self.more = QPushButton(tr("More"))
         theme.role(self.more, "small")
         self._build_menu()
         self.reason = ReasonButton()
-        self.reason.clicked.connect(lambda: self.place_asked.emit(self._place))
-        self.queue = IconButton(tr("Add to queue"), "plus", clicked=self.queue_asked)
+        self.reason.clicked.connect(lambda: self.place_requested.emit(self._place))
+        self.queue = IconButton(tr("Add to queue"), "plus", clicked=self.queue_requested)
         self.queue.hide()
-        self.start = IconButton(tr("Start training"), "play", "primary", clicked=self.start_asked)
+        self.start = IconButton(tr("Start training"), "play", "primary", clicked=self.start_requested)
         self._place_parts()
         self.apply_theme()
         self.clear()
 
     def _build_menu(self) -> None:
         menu = QMenu(self.more)
-        self.details = menu.addAction(tr("Show the plan"), lambda: self.place_asked.emit("settings"))
+        self.details = menu.addAction(tr("Show the plan"), lambda: self.place_requested.emit("settings"))
         self.measure_action = menu.addAction(tr("Measure time"), self.measure.click)
-        self.copy = menu.addAction(tr("Copy command"), self.copy_asked.emit)
+        self.copy = menu.addAction(tr("Copy command"), self.copy_requested.emit)
         self.more.setMenu(menu)
 
     def _place_parts(self) -> None:

@@ -31,8 +31,8 @@ class TaskSection(Section):
     renamed = Signal(str)
     preset_chosen = Signal(object)
     """A Preset, or None."""
-    look_asked = Signal()
-    save_asked = Signal()
+    look_requested = Signal()
+    save_requested = Signal()
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
         super().__init__(tr("Task"), panel, parent)
@@ -44,8 +44,8 @@ class TaskSection(Section):
         self.name.textEdited.connect(self.renamed)
         self.presets = QuietComboBox()
         self.presets.activated.connect(self._on_preset)
-        look = IconToolButton("table", tr("Browse presets and see what they change"), clicked=self.look_asked)
-        save = IconToolButton("save", tr("Save the current settings as a preset"), clicked=self.save_asked)
+        look = IconToolButton("table", tr("Browse presets and see what they change"), clicked=self.look_requested)
+        save = IconToolButton("save", tr("Save the current settings as a preset"), clicked=self.save_requested)
         rows = FormGrid()
         rows.add(tr("Task"), self.tasks)
         rows.add(tr("Preset"), holder(hbox((self.presets, 1), look, save, spacing=4)), self.presets)

@@ -78,7 +78,7 @@ class PredictionsBrowser(QWidget):
 
     def _connect(self) -> None:
         self._context.library_watcher.changed.connect(self._on_runs_changed)
-        self.empty.asked.connect(self.runs_requested)
+        self.empty.action_clicked.connect(self.runs_requested)
         self.filters.run_chosen.connect(self.show_run)
         self.filters.split_chosen.connect(self._open)
         self.filters.changed.connect(self._filter)

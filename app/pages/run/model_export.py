@@ -19,9 +19,9 @@ from backend.contract.run.folder import RunFolder
 
 
 class ModelExportDialog(QDialog):
-    """Emits `export_asked` with the query's arguments; stays open until the model is written or the export was stopped."""
+    """Emits `export_requested` with the query's arguments; stays open until the model is written or the export was stopped."""
 
-    export_asked = Signal(dict)
+    export_requested = Signal(dict)
 
     def __init__(self, run: RunFolder, parent: QWidget) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class ModelExportDialog(QDialog):
             self.show_mistake(tr("Name a new folder."))
             return
         self.show_writing(True)
-        self.export_asked.emit(
+        self.export_requested.emit(
             {
                 "run": str(self._run.path),
                 "folder": self.folder.text().strip(),
@@ -111,7 +111,7 @@ class ModelExport(QObject):
     def ask(self, run: RunFolder) -> None:
         """Ask which form of the run's model to write, and where."""
         dialog = self.dialog = ModelExportDialog(run, self._page)
-        dialog.export_asked.connect(self._export)
+        dialog.export_requested.connect(self._export)
         dialog.finished.connect(self._on_closed)
         dialog.open()
 

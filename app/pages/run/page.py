@@ -70,13 +70,13 @@ class Page(QWidget):
         self._pages = QStackedWidget(self)
         self.header = PageHeader(tr("Run"))
         self.controls = RunButtons()
-        self.controls.resume_asked.connect(lambda: self.resume())
-        self.controls.try_asked.connect(lambda: self._emit_path(self.try_requested))
-        self.controls.predictions_asked.connect(lambda: self._emit_path(self.predictions_requested))
-        self.controls.duplicate_asked.connect(lambda: self._emit_path(self.duplicate_requested))
-        self.controls.export_asked.connect(self._on_export_asked)
-        self.controls.folder_asked.connect(self._on_folder)
-        self.controls.curves_asked.connect(self._on_event_file_asked)
+        self.controls.resume_requested.connect(lambda: self.resume())
+        self.controls.try_requested.connect(lambda: self._emit_path(self.try_requested))
+        self.controls.predictions_requested.connect(lambda: self._emit_path(self.predictions_requested))
+        self.controls.duplicate_requested.connect(lambda: self._emit_path(self.duplicate_requested))
+        self.controls.export_requested.connect(self._on_export_requested)
+        self.controls.folder_requested.connect(self._on_folder)
+        self.controls.curves_requested.connect(self._on_event_file_requested)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), RunProgress()
         self.requests = self.progress.requests
@@ -96,11 +96,11 @@ class Page(QWidget):
         self.plots.grown.connect(self._refresh_soon)
         self.tensorboard = TensorBoardExport(self._context.client, self)
         self.tensorboard.message.connect(self.message)
-        self.plots.event_file_asked.connect(self._on_event_file_asked)
+        self.plots.event_file_requested.connect(self._on_event_file_requested)
         self.exporting = ModelExport(self._context.client, self)
         self.exporting.wrote.connect(self.wrote)
         self.pick = SelectedStep(self.plots.loss, self._step_at)
-        self.pick.rows_asked.connect(self._on_rows_asked)
+        self.pick.rows_requested.connect(self._on_rows_requested)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.notes = self.journal.notes
         self.notes.written.connect(self._on_notes_written)
@@ -109,7 +109,7 @@ class Page(QWidget):
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
-        self.engines.resume_asked.connect(self.resume)
+        self.engines.resume_requested.connect(self.resume)
         self.engines.offered.connect(self._show_buttons)
         self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
         self.empty = EmptyState(
@@ -118,7 +118,7 @@ class Page(QWidget):
             tr("Start one on the New run page, or open an earlier one from Runs."),
             tr("Show all runs"),
         )
-        self.empty.asked.connect(self.runs_requested)
+        self.empty.action_clicked.connect(self.runs_requested)
         self._pages.addWidget(self.empty)
         self._pages.addWidget(self._body())
         outer = QVBoxLayout(self)
@@ -178,7 +178,7 @@ class Page(QWidget):
         menu = {
             "duplicate": (tr("Duplicate this run"), self._on_duplicate, "Ctrl+D", "copy"),
             "folder": (tr("Open run folder"), self._on_folder, "", "folder"),
-            "curves": (tr("Export curves for TensorBoard"), self._on_event_file_asked, "", "download"),
+            "curves": (tr("Export curves for TensorBoard"), self._on_event_file_requested, "", "download"),
         }
         return [
             *(
@@ -410,15 +410,15 @@ class Page(QWidget):
     def _on_duplicate(self) -> None:
         self._emit_path(self.duplicate_requested)
 
-    def _on_export_asked(self) -> None:
+    def _on_export_requested(self) -> None:
         if self.watcher is not None:
             self.exporting.ask(self.watcher.folder)
 
-    def _on_rows_asked(self, step: int) -> None:
+    def _on_rows_requested(self, step: int) -> None:
         if self.path is not None:
             self.rows_requested.emit(str(self.path), step)
 
-    def _on_event_file_asked(self) -> None:
+    def _on_event_file_requested(self) -> None:
         if self.path is not None:
             self.tensorboard.choose(self.path)
 

@@ -114,14 +114,14 @@ class PlotOptions(QWidget):
 class SelectedStep(IconButton):
     """Appears in the plot's corner when a point is clicked."""
 
-    rows_asked = Signal(int)
+    rows_requested = Signal(int)
 
     def __init__(self, plot: LivePlot, step_at: Callable[[float], int], parent: QWidget | None = None) -> None:
         super().__init__("", "table", "quiet", parent=parent)
         self._plot, self._step_at, self.step = plot, step_at, 0
         self.setAccessibleName(tr("Show rows of the step"))
         self.setToolTip(tr("See what the model received in this step, token by token"))
-        self.clicked.connect(lambda: self.rows_asked.emit(self.step))
+        self.clicked.connect(lambda: self.rows_requested.emit(self.step))
         plot.picked.connect(self._on_picked)
         plot.corner.insertWidget(0, self)
         self.hide()

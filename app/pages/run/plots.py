@@ -64,7 +64,7 @@ class RunPlots(RememberedSplitter):
     """
 
     message = Signal(str, str)
-    event_file_asked = Signal()
+    event_file_requested = Signal()
     """All curves are wanted as TensorBoard reads them."""
     grown = Signal()
     """There is one more plot, which has no points yet."""
@@ -178,7 +178,7 @@ class RunPlots(RememberedSplitter):
         plot.set_smoothing(self.smoothing)
         plot.message.connect(self.message)
         plot.hovered.connect(lambda x: self._on_hovered(plot, x))
-        plot.saving.offer(tr("Export all curves for TensorBoard…"), self.event_file_asked.emit)
+        plot.saving.offer(tr("Export all curves for TensorBoard…"), self.event_file_requested.emit)
         self._name_files(plot)
 
     def _name_files(self, plot: LivePlot) -> None:

@@ -42,16 +42,16 @@ SHORT = ("export", "predictions")
 class RunButtons(QWidget):
     """A run's status, what it has brought, and a menu of what else can be done; no button moves when the state changes."""
 
-    resume_asked = Signal()
-    start_asked = Signal()
+    resume_requested = Signal()
+    start_requested = Signal()
     """A run that waits in the queue is to begin now."""
-    try_asked = Signal()
-    predictions_asked = Signal()
-    export_asked = Signal()
-    duplicate_asked = Signal()
-    folder_asked = Signal()
-    curves_asked = Signal()
-    other_engine_asked = Signal()
+    try_requested = Signal()
+    predictions_requested = Signal()
+    export_requested = Signal()
+    duplicate_requested = Signal()
+    folder_requested = Signal()
+    curves_requested = Signal()
+    other_engine_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,16 +73,22 @@ class RunButtons(QWidget):
         self.menu.setToolTipsVisible(True)
         self.more.clicked.connect(lambda: self.menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft())))
         choices = {
-            "duplicate": (tr("Duplicate"), self.duplicate_asked),
-            "other_engine": (tr("Train with another engine"), self.other_engine_asked),
-            "curves": (tr("Export curves for TensorBoard…"), self.curves_asked),
-            "folder": (tr("Open folder"), self.folder_asked),
+            "duplicate": (tr("Duplicate"), self.duplicate_requested),
+            "other_engine": (tr("Train with another engine"), self.other_engine_requested),
+            "curves": (tr("Export curves for TensorBoard…"), self.curves_requested),
+            "folder": (tr("Open folder"), self.folder_requested),
         }
         self.actions_by_key = {key: QAction(words, self) for key, (words, _) in choices.items()}
         for key, action in self.actions_by_key.items():
             action.triggered.connect(lambda _=False, key=key: choices[key][1].emit())
             self.menu.addAction(action)
-        signals = (self.start_asked, self.resume_asked, self.try_asked, self.predictions_asked, self.export_asked)
+        signals = (
+            self.start_requested,
+            self.resume_requested,
+            self.try_requested,
+            self.predictions_requested,
+            self.export_requested,
+        )
         for button, signal in zip(self.buttons.values(), signals, strict=True):
             button.clicked.connect(signal)
         for button in self.buttons.values():
@@ -162,7 +168,7 @@ class QueueStatus(QObject):
         super().__init__(parent)
         self._context, self._progress = context, progress
         self._watcher: RunWatcher | None = None
-        controls.start_asked.connect(self._on_start_asked)
+        controls.start_requested.connect(self._on_start_requested)
         context.library_watcher.changed.connect(self._on_runs_changed)
 
     def show_place(self, watcher: RunWatcher) -> None:
@@ -182,7 +188,7 @@ class QueueStatus(QObject):
         if self._watcher is not None:
             self.show_place(self._watcher)
 
-    def _on_start_asked(self) -> None:
+    def _on_start_requested(self) -> None:
         assert self._watcher is not None
         if problem := self._context.jobs.start_now(self._watcher.folder.path):
             self.message.emit("error", problem)
@@ -196,7 +202,7 @@ class EngineSwitch(QObject):
     message = Signal(str, str)
     run_started = Signal(str, str)
     """The folders of the new run, and of the one that it repeats."""
-    resume_asked = Signal(str)
+    resume_requested = Signal(str)
     """The engine with which the run itself is to go on."""
     offered = Signal()
     """What its button says may be another thing."""
@@ -205,17 +211,17 @@ class EngineSwitch(QObject):
         super().__init__(parent)
         self._context, self._controls = context, controls
         self.catalog: Catalog | None = None
-        self._asked = False
+        self._catalog_requested = False
         self._run: RunFolder | None = None
         self._resumable = False
         self.question: Question | None = None
         self._offer: EngineOffer | None = None
-        controls.other_engine_asked.connect(self.choose)
+        controls.other_engine_requested.connect(self.choose)
 
     def ask(self) -> None:
         """Query the available engines, once."""
-        if not self._asked:
-            self._asked = True
+        if not self._catalog_requested:
+            self._catalog_requested = True
             self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
 
     def _on_catalog(self, catalog: Catalog) -> None:
@@ -223,7 +229,7 @@ class EngineSwitch(QObject):
         self._show_offer()
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        self._asked = False  # the page asks again when it comes to the front
+        self._catalog_requested = False  # the page asks again when it comes to the front
         self.message.emit("error", formatting.sentence(mistake.message, mistake.field))
 
     def show_run(self, run: RunFolder, *, resumable: bool) -> None:
@@ -257,7 +263,7 @@ class EngineSwitch(QObject):
         go_on = question.addButton(tr("Continue"), QMessageBox.ButtonRole.AcceptRole)
         anew = question.addButton(tr("Restart from scratch"), QMessageBox.ButtonRole.AcceptRole)
         question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
-        go_on.clicked.connect(lambda: self.resume_asked.emit(offer.engine))
+        go_on.clicked.connect(lambda: self.resume_requested.emit(offer.engine))
         anew.clicked.connect(self.start)
         question.finished.connect(question.deleteLater)
         question.open()

@@ -83,7 +83,7 @@ class Page(QWidget):
         self.table = RunTable()
         self.table.run_chosen.connect(self._on_chosen)
         self.table.run_opened.connect(self.run_selected)
-        self.table.sort_asked.connect(self._on_sort_asked)
+        self.table.sort_requested.connect(self._on_sort_requested)
         self.notes = NotesBar()
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)
@@ -98,7 +98,7 @@ class Page(QWidget):
             tr("Everything you train is listed here, even after a restart."),
             tr("Start the demo"),
         )
-        self.empty.asked.connect(self.start_demo)
+        self.empty.action_clicked.connect(self.start_demo)
         self._build()
         context.library_watcher.changed.connect(self._on_runs_changed)
         self._show_runs()
@@ -132,7 +132,7 @@ class Page(QWidget):
         column.addWidget(self.detail)
         column.addWidget(self.notes)
         self.nothing = EmptyState("runs", tr("No results"), tr("Try a different search."), tr("Clear the search"))
-        self.nothing.asked.connect(self.search.clear)
+        self.nothing.action_clicked.connect(self.search.clear)
         for part in (self.empty, listed, self.nothing):
             self._pages.addWidget(part)
         page = page_layout(every)
@@ -208,7 +208,7 @@ class Page(QWidget):
         self.group.setVisible(bool(every))
         self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
 
-    def _on_sort_asked(self, column: str, descending: bool) -> None:
+    def _on_sort_requested(self, column: str, descending: bool) -> None:
         self._wish = replace(self._wish, column=column, descending=descending)
         self._show_runs()
 

@@ -71,7 +71,7 @@ class RunTable(GroupedList):
     run_chosen = Signal(object)
     """A RunSummary, or None where none or several are chosen."""
     run_opened = Signal(str)
-    sort_asked = Signal(str, bool)
+    sort_requested = Signal(str, bool)
     """The name of a column, and whether its largest value comes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -159,7 +159,7 @@ class RunTable(GroupedList):
         again = column == self._sorted[0]
         descending = not self._sorted[1] if again else COLUMNS[column].largest_first
         self.show_sorted(column, descending=descending)
-        self.sort_asked.emit(column, descending)
+        self.sort_requested.emit(column, descending)
 
     def item_at_hand(self) -> RunSummary | None:
         """The run that Enter opens, if exactly one is selected."""

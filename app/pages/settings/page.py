@@ -34,7 +34,7 @@ class Page(QWidget):
         super().__init__(parent)
         self.setObjectName("page")
         self._context = context
-        self._asked = False
+        self._machine_requested = False
         self.look, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine = MachineCard(context.client)
@@ -178,8 +178,8 @@ class Page(QWidget):
         self.consents.show_consents()
         self.folders.ask_sizes()
         self.hub.ask_account()
-        if not self._asked:
-            self._asked = True
+        if not self._machine_requested:
+            self._machine_requested = True
             self.machine.ask()
             self._context.client.ask(
                 "catalog", {}, lambda catalog: self._show_versions(catalog.versions), self.machine.show_mistake

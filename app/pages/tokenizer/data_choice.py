@@ -33,7 +33,7 @@ class DataChoice(QWidget):
     """Why the file cannot be read; empty when it can."""
     fix_offered = Signal(object)
     """A Fix with which it can be read (`take_fix`); comes after `failed`."""
-    run_asked = Signal()
+    run_requested = Signal()
     """Use the data of the run that you are setting up (`take`)."""
 
     def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
@@ -43,7 +43,7 @@ class DataChoice(QWidget):
             context.client, "preview_data", self._on_preview, self._on_mistake, opened="", parent=self
         )
         self._read: str | dict[str, Any] = ""
-        self._asked: tuple[str | dict[str, Any], str] = ("", "")
+        self._selected_data: tuple[str | dict[str, Any], str] = ("", "")
         """The file or `data` section that was asked about, and the column that is wanted of it."""
         self._written = ""
         self.line = PathLine(placeholderText=tr("A data file"))
@@ -54,7 +54,7 @@ class DataChoice(QWidget):
         hint = tr("Use the demo data: sentences from three kinds of reviews")
         self.demo = IconToolButton("table", hint, clicked=self.choose_demo)
         hint = tr("Use the data of the run you are setting up")
-        self.of_run = IconToolButton("bolt", hint, clicked=self.run_asked)
+        self.of_run = IconToolButton("bolt", hint, clicked=self.run_requested)
         hint = tr("The column with the texts")
         self.column = QuietComboBox(name=tr("Column with the texts"), hint=hint, activated=self.changed.emit)
         hint = tr("A column with the language of each row, to count by language")
@@ -110,9 +110,9 @@ class DataChoice(QWidget):
 
     def take_fix(self, changes: Mapping[str, Any]) -> None:
         """Read the same data with other settings, dotted keys of a spec."""
-        _, column = self._asked
+        _, column = self._selected_data
         section = {
-            **self._preview.asked["data"],
+            **self._preview.arguments["data"],
             **{key.removeprefix("data."): value for key, value in changes.items()},
         }
         self._ask(section, section, column)
@@ -125,7 +125,7 @@ class DataChoice(QWidget):
         self._read = ""
 
     def _ask(self, read: str | dict[str, Any], data: dict[str, Any], column: str = "") -> None:
-        self._asked = (read, column)
+        self._selected_data = (read, column)
         self._offer([], [])
         self._preview.ask({"data": data})
 
@@ -139,7 +139,7 @@ class DataChoice(QWidget):
         self.choose(str(resource("demo", "sentiment", "train.csv")))
 
     def _on_preview(self, preview: DataPreview) -> None:
-        self._read, column = self._asked
+        self._read, column = self._selected_data
         self._offer(preview.columns, preview.rows)
         if column in preview.columns:
             self.column.setCurrentText(column)

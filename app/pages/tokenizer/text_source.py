@@ -40,7 +40,7 @@ class TextSource(Card):
 
     changed = Signal()
     """Other data, other columns, or what is known of them."""
-    run_asked = Signal()
+    run_requested = Signal()
     """Use the data of the run that you are setting up (`take`)."""
 
     def __init__(self, client: BackendClient, title: str = tr("Texts"), parent: QWidget | None = None) -> None:
@@ -60,7 +60,7 @@ class TextSource(Card):
         )
         self.state = label("", "faint")
         hint = tr("Use the data of the run you are setting up")
-        self.of_run = IconButton(tr("My run's data"), "bolt", "quiet", hint=hint, clicked=self.run_asked)
+        self.of_run = IconButton(tr("My run's data"), "bolt", "quiet", hint=hint, clicked=self.run_requested)
         self.corner.addWidget(self.state)
         self.corner.addWidget(self.of_run)
         self._build()

@@ -65,7 +65,7 @@ class TokenizerTab(QWidget):
         """Offer what makes the data readable, and the data of the new run."""
         data.fix_offered.connect(banner.offer_fix)
         banner.fix_taken.connect(data.take_fix)
-        data.run_asked.connect(lambda: self._take_draft_data(data.take))
+        data.run_requested.connect(lambda: self._take_draft_data(data.take))
 
     def _take_draft_data(self, take: Callable[[dict[str, Any]], None]) -> None:
         """Use the data of the run being set up; if there is none yet, say so."""
@@ -111,7 +111,7 @@ def waiting_question(
 
     def ask_the_same() -> None:
         stack.show_waiting(READING)
-        question.ask(question.asked)
+        question.ask(question.arguments)
 
     question = LatestQuestion(client, query, show_answer, show_mistake, show_progress, opened, parent=stack)
     stack.stopped.connect(stop)

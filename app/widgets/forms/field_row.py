@@ -25,7 +25,7 @@ class FieldRow(QObject):
     """Takes the next three lines of a grid; `key` is the field's key in a spec."""
 
     edited = Signal()
-    reset_asked = Signal()
+    reset_requested = Signal()
 
     def __init__(
         self, parent: QWidget, field: FieldSchema, key: str, grid: QGridLayout, width: int, shows_help: bool
@@ -89,7 +89,7 @@ class FieldRow(QObject):
         """The button that restores the default."""
         if self._reset is None:
             self._reset = IconToolButton("undo", self._reset_words(), "faint", 14)
-            self._reset.clicked.connect(self.reset_asked)
+            self._reset.clicked.connect(self.reset_requested)
             self._reset.hide()
             self._grid.addWidget(self._reset, self._line, 2, self._top | Qt.AlignmentFlag.AlignHCenter)
             QWidget.setTabOrder(self.editor.target, self._reset)

@@ -79,7 +79,7 @@ class SchemaForm(QWidget):
             key = f"{self.prefix}.{field.name}" if self.prefix else field.name
             row = self._rows[field.name] = FieldRow(self, field, key, grid, self.label_width, self.shows_help)
             row.edited.connect(lambda row=row: self._on_edited(row))
-            row.reset_asked.connect(lambda row=row: self._on_reset(row))
+            row.reset_requested.connect(lambda row=row: self._on_reset(row))
             if group:
                 self._headings[-1][1].append(row)
         return holder

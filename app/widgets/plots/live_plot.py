@@ -84,7 +84,7 @@ class LivePlot(Card):
         self.crosshair = PlotCrosshair(self._widget, self._view, self.series, self.marks)
         self.crosshair.x_label = x_label
         self.crosshair.moved.connect(self.hovered)
-        self.crosshair.all_asked.connect(self.show_all)
+        self.crosshair.all_requested.connect(self.show_all)
         self._pin = pg.InfiniteLine(angle=90, movable=False)
         self._pin.hide()
         self._plot.addItem(self._pin, ignoreBounds=True)

@@ -106,7 +106,7 @@ class PlotCrosshair(QObject):
 
     moved = Signal(object)
     """The x, or None where it left."""
-    all_asked = Signal()
+    all_requested = Signal()
 
     def __init__(
         self, widget: pg.PlotWidget, view: PlotView, series: Mapping[str, PlotSeries], marks: PlotMarks
@@ -176,7 +176,7 @@ class PlotCrosshair(QObject):
         """A double-click resets the view; leaving hides the crosshair; keys do what the mouse does."""
         kind = event.type()
         if kind == QEvent.Type.MouseButtonDblClick:
-            self.all_asked.emit()
+            self.all_requested.emit()
             return True
         if kind == QEvent.Type.KeyPress and watched is self._widget and isinstance(event, QKeyEvent):
             return self._on_key(event)
@@ -197,7 +197,7 @@ class PlotCrosshair(QObject):
         elif event.key() in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
             self._view.zoom(x, event.key() != Qt.Key.Key_Minus)
         elif event.key() == Qt.Key.Key_Home:
-            self.all_asked.emit()
+            self.all_requested.emit()
         else:
             return False
         return True

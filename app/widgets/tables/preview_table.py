@@ -154,9 +154,9 @@ class _Header(QHeaderView):
 
 
 class PreviewTable(QTableView):
-    """Emits `row_asked` when a row is double-clicked, or Return is pressed on it."""
+    """Emits `row_requested` when a row is double-clicked, or Return is pressed on it."""
 
-    row_asked = Signal(int)
+    row_requested = Signal(int)
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -177,7 +177,7 @@ class PreviewTable(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        self.doubleClicked.connect(lambda index: self.row_asked.emit(index.row()))
+        self.doubleClicked.connect(lambda index: self.row_requested.emit(index.row()))
 
     def show_rows(self, columns: Sequence[PreviewColumn], rows: Sequence[Sequence[str]]) -> None:
         """Show rows, with columns that have a role first; the cells of `rows` are in the order of `columns`."""
@@ -229,6 +229,6 @@ class PreviewTable(QTableView):
             cells = [self._model.cell(row, section) for section in range(1, self._model.columnCount())]
             QGuiApplication.clipboard().setText("\t".join(cells))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and row >= 0:
-            self.row_asked.emit(row)
+            self.row_requested.emit(row)
         else:
             super().keyPressEvent(event)

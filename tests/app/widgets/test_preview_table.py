@@ -38,7 +38,7 @@ def test_a_long_cell_is_one_line_and_whole_in_its_tooltip(table: PreviewTable):
 
 def test_return_asks_for_the_row_and_copying_takes_its_cells(qtbot, table: PreviewTable):
     table.selectRow(1)
-    with qtbot.waitSignal(table.row_asked) as asked:
+    with qtbot.waitSignal(table.row_requested) as asked:
         qtbot.keyClick(table, Qt.Key.Key_Return)
     assert asked.args == [1]
     qtbot.keySequence(table, QKeySequence(QKeySequence.StandardKey.Copy))

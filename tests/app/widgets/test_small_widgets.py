@@ -226,7 +226,7 @@ def test_an_empty_state_gives_its_sentence_the_room_it_needs(qtbot, styled):
     empty = EmptyState("target", "Nothing", "A sentence that is long enough to be wrapped into lines. " * 3, "Go")
     qtbot.addWidget(empty)
     assert empty._sentence.height() >= 3 * empty._sentence.fontMetrics().height()
-    with qtbot.waitSignal(empty.asked):
+    with qtbot.waitSignal(empty.action_clicked):
         empty._button.click()
 
 

@@ -33,7 +33,7 @@ class DataController(QObject):
 
     changed = Signal(dict)
     """Values of the spec to set, in order."""
-    task_asked = Signal(str)
+    task_requested = Signal(str)
 
     def __init__(
         self, client: BackendClient, draft: Draft, checks: DraftChecks, section: DataSection, page: QWidget
@@ -60,18 +60,18 @@ class DataController(QObject):
         section, checks = self._section, self._checks
         section.train_named.connect(self.check)
         section.dropped.connect(self.take)
-        section.undo_asked.connect(self._on_undo)
-        section.task_asked.connect(self._on_task_asked)
+        section.undo_requested.connect(self._on_undo)
+        section.task_requested.connect(self._on_task_requested)
         self.drops.dropped.connect(self.take)
         checks.previewed.connect(lambda preview: self._look(anew=True))
         checks.described.connect(lambda model: self._look())
         checks.emptied.connect(self._on_gone)
         checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
-        section.view.stop_asked.connect(self._on_stop)
-        section.view.unusable_asked.connect(self.show_unusable)
-        section.view.row_asked.connect(self.show_row)
-        section.stop_asked.connect(checks.stop_reading)
-        section.read_asked.connect(checks.data_changed)
+        section.view.stop_requested.connect(self._on_stop)
+        section.view.unusable_requested.connect(self.show_unusable)
+        section.view.row_requested.connect(self.show_row)
+        section.stop_requested.connect(checks.stop_reading)
+        section.read_requested.connect(checks.data_changed)
 
     # What was dropped or named: it is recognised, put in place, said, and can be undone
 
@@ -137,9 +137,9 @@ class DataController(QObject):
         self.changed.emit(data_changes(self._before))
         self._section.forget_recognised()
 
-    def _on_task_asked(self) -> None:
+    def _on_task_requested(self) -> None:
         self._section.forget_recognised()  # what it offered is done
-        self.task_asked.emit(self._task)
+        self.task_requested.emit(self._task)
 
     # The look at all rows, once the first ones are known
 

@@ -46,17 +46,17 @@ class DataSection(Section):
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
-    report_asked = Signal()
-    tokens_asked = Signal()
+    report_requested = Signal()
+    tokens_requested = Signal()
     train_named = Signal(object)
     """Training files were typed or chosen, which may be read by another source."""
     dropped = Signal(list, str)
     """Paths, and the split on whose field they were dropped (empty: on none)."""
-    undo_asked = Signal()
+    undo_requested = Signal()
     """The user asked to restore the settings from before the detection."""
-    task_asked = Signal()
-    stop_asked = Signal()
-    read_asked = Signal()
+    task_requested = Signal()
+    stop_requested = Signal()
+    read_requested = Signal()
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
         super().__init__(tr("Data"), panel, parent)
@@ -76,30 +76,32 @@ class DataSection(Section):
         self.setAcceptDrops(True)
 
     def _build_corner(self) -> None:
-        self.report = IconButton(tr("Report"), "chart", "quiet", clicked=self.report_asked)
+        self.report = IconButton(tr("Report"), "chart", "quiet", clicked=self.report_requested)
         self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap for every split"))
-        self.tokens = IconButton(tr("Tokens"), "text", "quiet", clicked=self.tokens_asked)
+        self.tokens = IconButton(tr("Tokens"), "text", "quiet", clicked=self.tokens_requested)
         self.tokens.setToolTip(
             tr("Token lengths and the limit, unknown tokens, padding, and what the model sees for each row")
         )
-        self.stop = IconButton(tr("Stop"), "stop", "quiet", hint=tr("Stop reading the data"), clicked=self.stop_asked)
+        self.stop = IconButton(
+            tr("Stop"), "stop", "quiet", hint=tr("Stop reading the data"), clicked=self.stop_requested
+        )
         for button in (self.stop, self.tokens, self.report):
             self.panel.corner.addWidget(button)
 
     def _build_panel(self) -> None:
         self.recognised = RecognisedNote()
-        self.recognised.undo_asked.connect(self.undo_asked)
-        self.recognised.task_asked.connect(self.task_asked)
+        self.recognised.undo_requested.connect(self.undo_requested)
+        self.recognised.task_requested.connect(self.task_requested)
         self.banner = Banner()
-        self.again = IconButton(tr("Reload"), "refresh", "quiet", clicked=self.read_asked)
+        self.again = IconButton(tr("Reload"), "refresh", "quiet", clicked=self.read_requested)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
         self.banner.fix_taken.connect(self._on_fix_taken)
         self.view = DataView(self.columns)
         self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
         self.zone = DropZone(DROP_TITLE, DROP_WORDS)
-        self.zone.files_asked.connect(self.train.file_button.click)
-        self.zone.folder_asked.connect(self.train.folder_button.click)
+        self.zone.files_requested.connect(self.train.file_button.click)
+        self.zone.folder_requested.connect(self.train.folder_button.click)
         self.reading = EmptyState("table", "")
         self.empty = EmptyState("table", tr("No rows yet"))
         self.pages = stack(self.zone, self.empty, self.reading, self.view)
@@ -340,9 +342,9 @@ def _rows_of(draft: Draft) -> object:
 class RecognisedNote(QFrame):
     """Hidden while there is nothing to say; its buttons are below the text, which may be long."""
 
-    undo_asked = Signal()
+    undo_requested = Signal()
     """The user asked to restore the settings from before the detection."""
-    task_asked = Signal()
+    task_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -350,8 +352,8 @@ class RecognisedNote(QFrame):
         self.words = label("", wrap=True, selectable=True)
         self.task, self.undo = IconButton("", "target", "quiet"), IconButton(tr("Undo"), "undo", "quiet")
         self.undo.setToolTip(tr("Restore the previous choice"))
-        self.task.clicked.connect(self.task_asked)
-        self.undo.clicked.connect(self.undo_asked)
+        self.task.clicked.connect(self.task_requested)
+        self.undo.clicked.connect(self.undo_requested)
         grid = QGridLayout(self)
         grid.setContentsMargins(12, 9, 8, 5)
         grid.setHorizontalSpacing(10)

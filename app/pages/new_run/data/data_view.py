@@ -21,10 +21,10 @@ STOPPED = tr("Not all rows were checked. The run reads all of them and reports t
 class DataView(QWidget):
     """`columns` is where roles are chosen."""
 
-    unusable_asked = Signal()
-    stop_asked = Signal()
+    unusable_requested = Signal()
+    stop_requested = Signal()
     """All rows need not be looked at."""
-    row_asked = Signal(int)
+    row_requested = Signal(int)
 
     def __init__(self, columns: ColumnChoice, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,17 +40,17 @@ class DataView(QWidget):
         self.counted.setAccessibleName(tr("Checking all rows"))
         self.stop_counting = IconButton(tr("Stop"), "stop", "quiet")
         self.stop_counting.setToolTip(tr("Stop checking the rows. The run will read them anyway"))
-        self.stop_counting.clicked.connect(self.stop_asked)
+        self.stop_counting.clicked.connect(self.stop_requested)
         self.warnings = label("", "warning", wrap=True, selectable=True)
         self.notes = label("", "faint", wrap=True, selectable=True)
         self.skipped = label("", "warning", wrap=True, selectable=True)
         self.unusable = IconButton(tr("Show rows"), "table", "quiet")
         self.unusable.setToolTip(tr("Unusable rows, with file, line and reason"))
-        self.unusable.clicked.connect(self.unusable_asked)
+        self.unusable.clicked.connect(self.unusable_requested)
         self.table = PreviewTable(tr("First rows of the data"))
         self.table.setMinimumHeight(TABLE_HEIGHT)
         self.table.setToolTip(tr("Double-click a row to see all of it"))
-        self.table.row_asked.connect(self.row_asked)
+        self.table.row_requested.connect(self.row_requested)
         self.counting.hide()
         self._place()
 

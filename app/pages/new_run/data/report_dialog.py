@@ -48,7 +48,7 @@ class ReportDialog(QDialog):
         self.markdown.clicked.connect(lambda: self._copy(tr("Markdown"), data_report_text.as_markdown))
         self.json.clicked.connect(lambda: self._copy("JSON", data_report_text.as_json))
         self.again.clicked.connect(self._ask)
-        self.failure.asked.connect(self._ask)
+        self.failure.action_clicked.connect(self._ask)
         self.cancel.clicked.connect(self.reject)
         self.finished.connect(self._forget)
 

@@ -133,7 +133,7 @@ class ModelChooser(QDialog):
         self.browse.clicked.connect(self._on_browse)
         self.cancel.clicked.connect(self.reject)
         self.choose.clicked.connect(lambda: self._on_chosen(self.list.current()))
-        self.marked.download_asked.connect(self._download.start)
+        self.marked.download_requested.connect(self._download.start)
         self._download.changed.connect(self._on_download_changed)
         self.stack.stopped.connect(self._on_stopped)
         self.stack.again.connect(self._on_again)
@@ -298,7 +298,7 @@ class ModelChooser(QDialog):
 class SelectedModelActions(QWidget):
     """Emits what the user wants to do with the selected model."""
 
-    download_asked = Signal(str)
+    download_requested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -395,4 +395,4 @@ class SelectedModelActions(QWidget):
 
     def _on_download(self) -> None:
         if self._model is not None:
-            self.download_asked.emit(self._model.name)
+            self.download_requested.emit(self._model.name)

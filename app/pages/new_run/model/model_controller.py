@@ -33,8 +33,8 @@ class ModelController(QObject):
         self.download = ModelDownload(context.client, self)
         self.chooser: ModelChooser | None = None
         section.use_download(self.download)
-        section.list_asked.connect(self.open)
-        section.download_asked.connect(self._on_download_asked)
+        section.list_requested.connect(self.open)
+        section.download_requested.connect(self._on_download_requested)
         checks.devices_found.connect(self._on_devices)
         checks.changed.connect(section.look_again)
         self.download.finished.connect(self._on_downloaded)
@@ -78,7 +78,7 @@ class ModelController(QObject):
     def _on_devices(self, found: DeviceList) -> None:
         self._devices = found.devices
 
-    def _on_download_asked(self) -> None:
+    def _on_download_requested(self) -> None:
         self.download.start(
             str(self._draft.get("model.name_or_path")), str(self._draft.get("model.revision") or "main")
         )

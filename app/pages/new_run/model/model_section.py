@@ -62,10 +62,10 @@ class ModelSection(Section):
     changed = Signal(str, object)
     conversion_agreed = Signal()
     trust_agreed = Signal()
-    list_asked = Signal(bool)
+    list_requested = Signal(bool)
     """The list of models is wanted; whether only with what fits."""
-    download_asked = Signal()
-    tokenizer_asked = Signal(str)
+    download_requested = Signal()
+    tokenizer_requested = Signal(str)
     """Somebody wants to look at the tokenizer of this model."""
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
@@ -90,7 +90,7 @@ class ModelSection(Section):
             tr("Choose a model to see its size, its license and its limits."),
             tr("Browse models"),
         )
-        self.empty.asked.connect(lambda: self.list_asked.emit(False))
+        self.empty.action_clicked.connect(lambda: self.list_requested.emit(False))
         self.pages = stack(self.empty, EmptyState("search", tr("Inspecting the model…")), holder(described))
         fill(self.panel.body, (self.banner, self._fix_row, (self.pages, 1)))
         self.show_nothing()
@@ -109,7 +109,7 @@ class ModelSection(Section):
         self.name.editingFinished.connect(self._on_edited)
         self.list = QPushButton(tr("Browse…"))
         self.list.setToolTip(tr("Demo models, models from your runs, models on this computer, and the Hub"))
-        self.list.clicked.connect(lambda: self.list_asked.emit(False))
+        self.list.clicked.connect(lambda: self.list_requested.emit(False))
         self.embedded = QPushButton()
         theme.role(self.embedded, "chip")
         self.embedded.clicked.connect(lambda: self.choose(str(self._embedded.folder)))
@@ -128,9 +128,9 @@ class ModelSection(Section):
         self.fetch = IconButton(tr("Download now"), "download")
         self.convert.clicked.connect(self.conversion_agreed)
         self.trust.clicked.connect(self.trust_agreed)
-        self.another.clicked.connect(lambda: self.list_asked.emit(True))
+        self.another.clicked.connect(lambda: self.list_requested.emit(True))
         self.shorten.clicked.connect(lambda: self.changed.emit("task.max_length", self._limit))
-        self.fetch.clicked.connect(self.download_asked)
+        self.fetch.clicked.connect(self.download_requested)
         self._fixes = {
             "convert": self.convert,
             "trust": self.trust,
@@ -148,7 +148,7 @@ class ModelSection(Section):
         self.tokenizer = IconButton(tr("View tokenizer"), "text", "quiet")
         self.tokenizer.setToolTip(tr("Open its tokenizer on the Tokenizer page"))
         self.open.clicked.connect(self._on_open)
-        self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
+        self.tokenizer.clicked.connect(lambda: self.tokenizer_requested.emit(self._model.folder if self._model else ""))
         return holder(hbox(self.open, self.tokenizer, 1, spacing=8))
 
     def use_download(self, download: ModelDownload) -> None:

@@ -39,7 +39,7 @@ KEPT_OPEN = tr(
 
 
 class ComparedView(QWidget):
-    """Created once; `show_asked` shows any pair of answers."""
+    """Created once; `show_question` shows any pair of answers."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class ComparedView(QWidget):
         whole.addWidget(self._context)
         whole.addStretch(1)
 
-    def show_asked(self, question: AnsweredQuestion) -> None:
+    def show_question(self, question: AnsweredQuestion) -> None:
         """Show both answers and their differences."""
         assert question.beside is not None
         rows = PredictedRow(question.row), PredictedRow(question.beside.row)
@@ -255,7 +255,7 @@ class AnswerCard(Card):
 
     # The answer
 
-    def show_asked(self, question: AnsweredQuestion) -> None:
+    def show_question(self, question: AnsweredQuestion) -> None:
         """Show a complete answer, or both if there are two models."""
         both = [one for one in (question, question.beside) if one is not None]
         notes = [
@@ -270,7 +270,7 @@ class AnswerCard(Card):
             self.show_row(question.row, question.answer.task)
         else:
             self.facts.setText(tr("two models"))
-            self._make_compared_view().show_asked(question)
+            self._make_compared_view().show_question(question)
 
     def show_row(self, values: Mapping[str, Any], task: str) -> None:
         """Show a row, which may still be being generated."""

@@ -25,7 +25,7 @@ NOT_SAID = tr("Correct label")
 
 
 class FeedbackController(QObject):
-    """Controls a bar; `show_asked` sets its answer."""
+    """Controls a bar; `show_question` sets its answer."""
 
     message = Signal(str, str)
     changed = Signal(object, object)
@@ -34,7 +34,7 @@ class FeedbackController(QObject):
     def __init__(self, context: AppContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._asked: AnsweredQuestion | None = None
+        self._question: AnsweredQuestion | None = None
         self.bar = FeedbackBar()
         self.bar.show_file(context.preferences.rows_file)
         self.bar.hide()
@@ -42,14 +42,14 @@ class FeedbackController(QObject):
         self.bar.file_chosen.connect(self.choose_file)
         self.bar.right_changed.connect(self._on_right_changed)
 
-    def show_asked(self, question: AnsweredQuestion | None, has_right: bool = False) -> None:
+    def show_question(self, question: AnsweredQuestion | None, has_right: bool = False) -> None:
         """Show another answer, or none; `has_right` if the task has a column for the right answer."""
-        self._asked = question
+        self._question = question
         self.bar.setVisible(question is not None)
         if question is not None:
             names = [name for name in question.row if name.startswith("probability_")]
             labels = [name.removeprefix("probability_") for name in names]
-            self.bar.show_asked(question, labels, has_right)
+            self.bar.show_question(question, labels, has_right)
 
     def choose_file(self, path: str) -> None:
         """From now on add rows to this file, also in later sessions."""
@@ -58,7 +58,7 @@ class FeedbackController(QObject):
 
     def add_row(self) -> None:
         """Add the answer shown, with the right answer if given."""
-        snapshot, preferences = self._asked, self._context.preferences
+        snapshot, preferences = self._question, self._context.preferences
         if snapshot is None:
             return
         question = snapshot.question
@@ -75,8 +75,8 @@ class FeedbackController(QObject):
         self._context.client.ask("add_row", arguments, partial(self._on_added, snapshot), self._on_not_added)
 
     def _on_right_changed(self, right: str) -> None:
-        if self._asked is not None and right != self._asked.right:
-            self._become(self._asked, self._asked.with_right(right))
+        if self._question is not None and right != self._question.right:
+            self._become(self._question, self._question.with_right(right))
 
     def _on_added(self, question: AnsweredQuestion, answer: AddedRow) -> None:
         self.bar.show_busy(False)
@@ -95,8 +95,8 @@ class FeedbackController(QObject):
         self._become(question, replace(question, added=answer.path))
 
     def _become(self, question: AnsweredQuestion, now: AnsweredQuestion) -> None:
-        if self._asked is question:
-            self._asked = now
+        if self._question is question:
+            self._question = now
             self.bar.show_added(now.added)
         self.changed.emit(question, now)
 
@@ -150,7 +150,7 @@ class FeedbackBar(QWidget):
         self._file = path
         self.show_added("")
 
-    def show_asked(self, question: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
+    def show_question(self, question: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
         """Show another answer; `has_right` if the task has a column for the right answer."""
         self._predicted = str(question.row.get("prediction") or "")
         self.right.blockSignals(True)

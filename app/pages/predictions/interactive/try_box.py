@@ -53,7 +53,7 @@ class TryBox(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._asked = 0
+        self._questions_asked = 0
         self._has_catalog = False
         self._questions: list[Question] = []
         self._open_facts: dict[str, str] = {}
@@ -75,7 +75,7 @@ class TryBox(QWidget):
         self._offer()
 
     def _connect(self) -> None:
-        self.form.asked.connect(self.ask)
+        self.form.answer_requested.connect(self.ask)
         self.form.cancelled.connect(self.cancel)
         self.form.example_wanted.connect(self.fill_example)
         self.card.let_go.connect(self.let_go)
@@ -144,9 +144,11 @@ class TryBox(QWidget):
             self._ask(self.form.questions())
 
     def _ask(self, questions: list[Question]) -> None:
-        self._asked += 1
+        self._questions_asked += 1
         self._questions = [
-            replace(one, settings={**one.settings, "seed": self._asked}) if one.settings.get("sample") else one
+            replace(one, settings={**one.settings, "seed": self._questions_asked})
+            if one.settings.get("sample")
+            else one
             for one in questions
         ]
         self._show_busy(True)
@@ -222,20 +224,20 @@ class TryBox(QWidget):
         self._list(0)
 
     def _list(self, place: int) -> None:
-        self.answers.show_asked(self.kept, place)
+        self.answers.show_question(self.kept, place)
         self.answers.setVisible(len(self.kept) > 1)
         if self.kept:
             self._show_kept(max(0, self.answers.place))
         else:
             self.card.show_nothing()
-            self.collecting.show_asked(None)
+            self.collecting.show_question(None)
 
     def _show_kept(self, place: int) -> None:
         question = self.kept[place]
-        self.card.show_asked(question)
+        self.card.show_question(question)
         entry = self.form.entry_of(question.question.task)
         has_right = entry is not None and bool(answer_role(entry, question.question.chosen))
-        self.collecting.show_asked(question, has_right)
+        self.collecting.show_question(question, has_right)
 
     def _on_kept_chosen(self, place: int) -> None:
         self._show_kept(place)
@@ -261,7 +263,7 @@ class TryBox(QWidget):
         for place, one in enumerate(self.kept):
             if one is question:
                 self.kept[place] = now
-                self.answers.show_asked(self.kept, self.answers.place)
+                self.answers.show_question(self.kept, self.answers.place)
 
     # Open models
 
@@ -332,7 +334,7 @@ class AnswerList(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("History"), parent)
-        self._asked: Sequence[AnsweredQuestion] = ()
+        self._shown_questions: Sequence[AnsweredQuestion] = ()
         self.search = QLineEdit(placeholderText=tr("Find"), clearButtonEnabled=True)
         self.search.setAccessibleName(tr("Search history"))
         self.search.setMaximumWidth(180)
@@ -364,9 +366,9 @@ class AnswerList(Card):
         """The index of the selected answer, −1 for none."""
         return self.list.currentRow()
 
-    def show_asked(self, questions: Sequence[AnsweredQuestion], place: int) -> None:
+    def show_question(self, questions: Sequence[AnsweredQuestion], place: int) -> None:
         """List these and select one, without emitting a signal."""
-        self._asked = questions
+        self._shown_questions = questions
         self.list.blockSignals(True)
         self.list.clear()
         for one in questions:
@@ -380,7 +382,7 @@ class AnswerList(Card):
 
     def _filter(self) -> None:
         text = self.search.text().strip()
-        kept = [not text or one.holds(text) for one in self._asked]
+        kept = [not text or one.holds(text) for one in self._shown_questions]
         for place, keep in enumerate(kept):
             self.list.item(place).setHidden(not keep)
         self.nothing.setVisible(bool(kept) and not any(kept))

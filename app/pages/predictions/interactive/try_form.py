@@ -29,7 +29,7 @@ _DEMO_TASKS = {str(model.folder): model.task for model in DEMO_MODELS if model.t
 class TryForm(Card):
     """Emits queries; it sends none itself."""
 
-    asked = Signal()
+    answer_requested = Signal()
     cancelled = Signal()
     example_wanted = Signal()
     targets_changed = Signal()
@@ -40,7 +40,7 @@ class TryForm(Card):
         self._tasks: dict[str, TaskEntry] = {}
         self._task = RunTask()
         self.parts, self.writing = InputFields(), WritingSettings()
-        self.parts.entered.connect(self.asked)
+        self.parts.entered.connect(self.answer_requested)
         self.first, self.second = TargetChoice(), TargetChoice(tr("Second model"))
         self.first.changed.connect(self._on_target)
         self.second.changed.connect(self._on_second)
@@ -108,7 +108,7 @@ class TryForm(Card):
     def _buttons(self) -> QHBoxLayout:
         self.answer = IconButton(tr("Answer"), "play", "primary")
         self.answer.setToolTip(HINT)
-        self.answer.clicked.connect(self.asked)
+        self.answer.clicked.connect(self.answer_requested)
         self.cancel = IconButton(tr("Stop"), "stop")
         self.cancel.setToolTip(tr("Stop answering"))
         self.cancel.clicked.connect(self.cancelled)

@@ -127,7 +127,7 @@ class CompareTab(TokenizerTab):
             ),
             tr("Use the demo data"),
         )
-        self.nothing.asked.connect(self.data.choose_demo)
+        self.nothing.action_clicked.connect(self.data.choose_demo)
         self.waiting.addWidget(self.nothing)
         self.waiting.setCurrentWidget(self.nothing)
         return self.waiting

@@ -35,12 +35,12 @@ class DataTab(TokenizerTab):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._asked = 0
+        self._reads = 0
         self._page = LENGTHS
         self.bar = SubjectBar(context)
         self.lengths, self.rows = LengthsPage(context.client), RowsPage(context.client)
         self.nothing = EmptyState("table", tr("No data yet"), button=tr("Set up a run"))
-        self.nothing.asked.connect(self.new_run_requested)
+        self.nothing.action_clicked.connect(self.new_run_requested)
         self.pages = stack(self.lengths, self.rows, self.nothing)
         vbox(self.bar, (self.pages, 1), spacing=14, parent=self)
         self._connect()
@@ -84,7 +84,7 @@ class DataTab(TokenizerTab):
         self._look()
 
     def _arguments(self) -> dict[str, Any]:
-        return self.bar.subject.arguments(self.bar.split, self._asked)
+        return self.bar.subject.arguments(self.bar.split, self._reads)
 
     def _look(self) -> None:
         """Query what the current page shows, unless it is up to date."""
@@ -102,7 +102,7 @@ class DataTab(TokenizerTab):
             self.rows.show_subject(self._arguments())
 
     def _look_again(self) -> None:
-        self._asked += 1
+        self._reads += 1
         self._look()
 
     def _on_measured(self, answer: TrainingLengths) -> None:

@@ -63,7 +63,7 @@ class LengthsPage(WaitingStack):
         self._question = waiting_question(
             self, client, "training_lengths", self._on_lengths, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
         )
-        self._asked: Mapping[str, Any] = {}
+        self._arguments: Mapping[str, Any] = {}
         self._can_set = False
         self.lengths.settings_chosen.connect(self.settings_chosen)
         for card in (self.limits, self.padding):
@@ -82,8 +82,8 @@ class LengthsPage(WaitingStack):
 
     def ask(self, arguments: Mapping[str, Any], *, can_set: bool) -> None:
         """Measure this data, unless it was measured last."""
-        if arguments != self._asked or (self.answer is None and not self._question.open):
-            self._asked, self._can_set, self.answer = dict(arguments), can_set, None
+        if arguments != self._arguments or (self.answer is None and not self._question.open):
+            self._arguments, self._can_set, self.answer = dict(arguments), can_set, None
             self._question.stop()
             self.show_waiting(READING)
             self._question.ask(arguments)

@@ -65,7 +65,7 @@ class RowsPage(WaitingStack):
             client, "training_feature", self.feature_card.show_feature, self._on_no_feature, opened="subject"
         )
         self._subject: Mapping[str, Any] = {}
-        self._asked: Mapping[str, Any] = {}
+        self._arguments: Mapping[str, Any] = {}
         self._targets = {BY_STEP: 1, IN_ORDER: 1}
         self.table.row_selected.connect(self._on_line)
 
@@ -124,16 +124,16 @@ class RowsPage(WaitingStack):
         """Drop pending queries about other data."""
         self._rows.stop()
         self._feature.stop()
-        self._subject, self._asked, self.answer = dict(subject), {}, None
+        self._subject, self._arguments, self.answer = dict(subject), {}, None
 
     def _ask(self) -> None:
         number = self._targets[self.kind]
         wanted = {"step": number, "count": 500} if self.kind == BY_STEP else {"row": number - 1, "count": PAGE}
         arguments = {**self._subject, **wanted}
-        if arguments != self._asked or (self.answer is None and not self._rows.open):
-            if self._asked.keys() != arguments.keys():
+        if arguments != self._arguments or (self.answer is None and not self._rows.open):
+            if self._arguments.keys() != arguments.keys():
                 self._rows.ignore()  # rows of the other kind are no longer looked for
-            self._asked = arguments
+            self._arguments = arguments
             if self.answer is None or self.waits:
                 self.show_waiting(READING)
             self._rows.ask(arguments)

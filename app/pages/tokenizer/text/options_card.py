@@ -39,7 +39,7 @@ class OptionsCard(Card):
     """`options()` are the chosen ones; a switch is offered if the tokenizer supports it."""
 
     changed = Signal()
-    run_asked = Signal()
+    run_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Options"), parent, spacing=8)
@@ -66,7 +66,7 @@ class OptionsCard(Card):
         self.stored_note = label("", "faint", wrap=True)
         self.stored_button = IconButton(tr("Use them"), "check", "quiet", clicked=self.use_stored)
         hint = tr("Copy the options that runs support to New run, and list those that a run sets itself")
-        self.use_button = IconButton(tr("Use in my run"), "bolt", hint=hint, clicked=self.run_asked)
+        self.use_button = IconButton(tr("Use in my run"), "bolt", hint=hint, clicked=self.run_requested)
         self._place()
         self._connect()
         self._show_what_applies()

@@ -26,13 +26,13 @@ SLOW_MS = 400
 class WorkingRow(QWidget):
     """Hidden until work reported by `is_working` takes long."""
 
-    stop_asked = Signal()
+    stop_requested = Signal()
 
     def __init__(self, is_working: Callable[[], bool], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._is_working = is_working
         self.bar, self.words = ThinProgressBar(), label("", "faint")
-        self.stop_button = IconButton(tr("Stop"), "stop", "quiet", clicked=self.stop_asked)
+        self.stop_button = IconButton(tr("Stop"), "stop", "quiet", clicked=self.stop_requested)
         hbox((self.bar, 1), self.words, self.stop_button, margins=(4, 0, 0, 0), parent=self)
         self.slow = QTimer(self, interval=SLOW_MS, singleShot=True)
         self.slow.timeout.connect(self._appear)

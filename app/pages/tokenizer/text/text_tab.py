@@ -84,7 +84,7 @@ class TextTab(TokenizerTab):
     def _answer(self, parent: QWidget) -> QWidget:
         holder = QWidget(parent)
         self.working = WorkingRow(lambda: any(one.open for one in self._questions if one is not self._steps))
-        self.working.stop_asked.connect(self.stop)
+        self.working.stop_requested.connect(self.stop)
         self.results = QStackedWidget(holder)
         self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
         self.decoded = DecodedView(decoded)
@@ -99,11 +99,11 @@ class TextTab(TokenizerTab):
         self.input.mode_changed.connect(self._on_mode)
         self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
         self.options.changed.connect(self._on_options)
-        self.options.run_asked.connect(self._hand_over)
+        self.options.run_requested.connect(self._hand_over)
         self.tokens.message.connect(self.message)
         self.batch.message.connect(self.message)
         self.tokens.view_changed.connect(self._ask_steps)
-        self.tokens.part_asked.connect(self._show_part)
+        self.tokens.part_requested.connect(self._show_part)
         self._link = SelectionLink(self.input, self.tokens, self.token)
 
     def _make_questions(self) -> None:
@@ -206,7 +206,7 @@ class TextTab(TokenizerTab):
         """Stop a large file's query, which takes long, when it is closed or another one is open."""
         is_file = self.input.mode() == text_input.FILE and self.input.pasted is None
         wanted = str(self.input.path) if is_file else None
-        if self._tokens.asked.get("file", wanted) != wanted:
+        if self._tokens.arguments.get("file", wanted) != wanted:
             self._tokens.stop()
 
     def _ask_steps(self) -> None:
@@ -293,9 +293,9 @@ class TextTab(TokenizerTab):
         self.decoded.say(mistake.message)
 
     def _on_description(self, description: TokenizerDescription) -> None:
-        asked = self.options.options()
+        options = self.options.options()
         self.options.show_tokenizer(description)
-        if self.options.options() != asked:  # this tokenizer refuses a switch of the one before
+        if self.options.options() != options:  # this tokenizer refuses a switch of the one before
             self.ask()
         # Now, and not when the first long text is waited for.
         QTimer.singleShot(0, self, warm_up)
@@ -331,10 +331,10 @@ def steps_arguments(source: TextInput, options: TextOptions, tokenizer: str, par
     """Arguments of `tokenizer_steps`, for all of the input or a part of it; None if it has no steps."""
     if source.mode() not in (TEXT, PAIR, WORDS, CHAT):
         return None
-    asked = tokenize_arguments(source, TextOptions(
+    arguments = tokenize_arguments(source, TextOptions(
         special_tokens=options.special_tokens, construction=options.construction, chat_template=options.chat_template
     ), tokenizer)  # fmt: skip
-    return asked if part is None else {**asked, "part": part}
+    return arguments if part is None else {**arguments, "part": part}
 
 
 def parts_of(source: TextInput) -> tuple[str, list[str]]:

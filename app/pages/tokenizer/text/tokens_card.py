@@ -31,11 +31,11 @@ SHOWN_IDS = 2_000
 
 
 class TokensCard(Card):
-    """Shows a table of tokens; `part_asked` requests another stretch of a long one."""
+    """Shows a table of tokens; `part_requested` requests another stretch of a long one."""
 
     message = Signal(str, str)
     view_changed = Signal()
-    part_asked = Signal(int)
+    part_requested = Signal(int)
     """The user asked for the page that starts at this token."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -72,7 +72,7 @@ class TokensCard(Card):
 
     def _pager(self) -> QHBoxLayout:
         def turn(tokens: int) -> None:
-            self.part_asked.emit(max(0, self.table.first + tokens))
+            self.part_requested.emit(max(0, self.table.first + tokens))
 
         self.before = IconToolButton("chevron-up", tr("Previous tokens"), clicked=lambda: turn(-SHOWN_AT_ONCE))
         self.after = IconToolButton("chevron-down", tr("Next tokens"), clicked=lambda: turn(SHOWN_AT_ONCE))

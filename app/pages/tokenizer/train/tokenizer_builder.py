@@ -33,7 +33,7 @@ class TokenizerBuilder(QObject):
 
     made = Signal(object)
     """A TrainedTokenizer."""
-    use_asked = Signal(str)
+    use_requested = Signal(str)
     message = Signal(str, str)
     failed = Signal(str)
     """A sentence, or empty where the last one holds no more."""

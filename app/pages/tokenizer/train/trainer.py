@@ -50,7 +50,7 @@ class TokenizerTrainer(TokenizerBuilder):
         self.compares.setToolTip(tr("Measures both the new tokenizer and the one chosen above on held-out texts"))
         self.settings.corner.addWidget(self.compares)
         self.result = TrainResultCard()
-        self.result.use_asked.connect(self.use_asked)
+        self.result.use_requested.connect(self.use_requested)
         self.result.message.connect(self.message)
         texts.changed.connect(self._on_changed)
         self._on_changed()
@@ -122,7 +122,7 @@ class TokenizerTrainer(TokenizerBuilder):
 class TrainResultCard(Card):
     """Empty until `show_made`."""
 
-    use_asked = Signal(str)
+    use_requested = Signal(str)
     message = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -193,7 +193,7 @@ class TrainResultCard(Card):
 
     def _on_use(self) -> None:
         if self.made is not None:
-            self.use_asked.emit(self.made.path)
+            self.use_requested.emit(self.made.path)
 
     def _on_copy(self) -> None:
         if self.made is not None:

@@ -24,8 +24,8 @@ FOLDER_GONE = tr("Folder not found: {path}. You can remove this tokenizer from t
 class UserTokenizersCard(Card):
     """Forgetting one deletes nothing."""
 
-    open_asked = Signal(str)
-    use_asked = Signal(str)
+    open_requested = Signal(str)
+    use_requested = Signal(str)
     forgotten = Signal()
     message = Signal(str, str)
 
@@ -42,7 +42,7 @@ class UserTokenizersCard(Card):
         hint = tr("Tokenizers you train or extend here are listed with their folders.")
         self.pages = stack(EmptyState("text", tr("No tokenizers yet"), hint), self.table)
         self.open = IconButton(tr("Open"), "search", "primary", hint=tr("Open on this page"), clicked=self._open)
-        self.use = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._emit(self.use_asked))
+        self.use = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._emit(self.use_requested))
         self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._copy)
         hint = tr("Remove it from this list; its folder is kept")
         self.forget = IconButton(tr("Remove"), "close", "quiet", hint=hint, clicked=self._forget)
@@ -79,7 +79,7 @@ class UserTokenizersCard(Card):
             self.refresh()
 
     def _open(self) -> None:
-        self._emit(self.open_asked)
+        self._emit(self.open_requested)
 
     def _copy(self) -> None:
         if (one := self.chosen()) is not None:

@@ -97,7 +97,7 @@ class PieceCard(Card):
 class ConvertCard(Card):
     """Two fields: typing in one converts to the other."""
 
-    asked = Signal(dict)
+    conversion_requested = Signal(dict)
     """`ids` or `pieces` to be converted; `show_conversion` takes the answer."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class ConvertCard(Card):
             self._write(self.pieces if self._from_ids else self.ids, "")
             self._note("")
             return
-        self.asked.emit({"ids" if self._from_ids else "pieces": given})
+        self.conversion_requested.emit({"ids" if self._from_ids else "pieces": given})
 
     def show_conversion(self, answer: Conversion) -> None:
         """Write the other field, and name what has no counterpart."""

@@ -74,7 +74,7 @@ class VocabularyTab(TokenizerTab):
         self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.piece, self.convert = PieceCard(), ConvertCard()
-        self.convert.asked.connect(self._ask_conversion)
+        self.convert.conversion_requested.connect(self._ask_conversion)
         row = hbox((card, 1), self._cards(), spacing=14)
         return holder(vbox(self.search, self.frequency, (row, 1), spacing=10))
 

@@ -213,7 +213,7 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
     qtbot.waitUntil(lambda: "Exported 2 rows" in dialog.said.text())
     dialog.close_button.click()
     assert dialog.isHidden()
-    chosen.sections.data.table.row_asked.emit(3)
+    chosen.sections.data.table.row_requested.emit(3)
     dialog = chosen.data_controller.row
     qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
     assert len(dialog.cells["text"].toPlainText()) == 2500

@@ -85,7 +85,7 @@ def test_the_hub_is_searched_and_says_why_where_it_cannot_be(qtbot, panel, choos
     assert not chooser.choose.isEnabled()
     chooser.sides.button(0).click()
     assert chooser.stack.sentence._title.text() == "No results"
-    chooser.stack.sentence.asked.emit()
+    chooser.stack.sentence.action_clicked.emit()
     assert chooser.sides.checkedId() == HUB
 
 
@@ -113,7 +113,7 @@ def test_a_download_shows_how_far_it_is_stops_and_is_chosen_at_its_end(qtbot, pa
 def test_the_section_says_what_is_in_the_way_and_helps(qtbot, panel):
     card = panel.sections.model
     asked: list[str] = []
-    panel.tokenizer_asked.connect(asked.append)
+    panel.tokenizer_requested.connect(asked.append)
     panel.sections.open("model")
     card.embedded.click()
     qtbot.waitUntil(lambda: panel.checks.model is not None)

@@ -377,7 +377,7 @@ def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, panel):
     assert panel.offered()[1]
     panel.fill_demo()
     qtbot.waitUntil(lambda: panel.sections.data.tokens.isEnabled() and not panel.reason())
-    with qtbot.waitSignal(panel.data_asked):
+    with qtbot.waitSignal(panel.data_requested):
         panel.sections.data.tokens.click()
     spec, lacks = panel.offered()
     assert (spec["name"], lacks) == ("sentiment", "")

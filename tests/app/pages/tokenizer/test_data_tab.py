@@ -35,7 +35,7 @@ def test_without_a_draft_it_says_what_to_do(qtbot, tab: DataTab):
     tab.show_draft(SPEC, "Choose a model.")
     assert tab.pages.currentIndex() == NOTHING
     with qtbot.waitSignal(tab.new_run_requested):
-        tab.nothing.asked.emit()
+        tab.nothing.action_clicked.emit()
 
 
 def test_a_better_limit_is_handed_over(qtbot, measured: DataTab):
@@ -150,7 +150,7 @@ def test_a_row_with_unknown_tokens_leads_to_its_features(qtbot, measured: DataTa
     with qtbot.waitSignal(measured.rows.answered) as answered:
         measured.lengths.row_chosen.emit(12)
     assert answered.args[0].step is None
-    assert measured.rows._asked["row"] == 12
+    assert measured.rows._arguments["row"] == 12
 
 
 def test_splits_that_the_data_has_are_offered(measured: DataTab):
@@ -176,7 +176,7 @@ def test_the_window_leads_from_new_run_and_from_a_run(qtbot, training_helped, mo
     window.show()
     new_run = window.show_page("new_run")
     monkeypatch.setattr(new_run, "offered", lambda: (SPEC, ""))
-    new_run.data_asked.emit()
+    new_run.data_requested.emit()
     tokenizer = window.panel("tokenizer")
     place = [name for _, name, _ in TABS].index("data.data_tab.DataTab")
     assert tokenizer.titles.checkedId() == place
