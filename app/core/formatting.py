@@ -5,10 +5,14 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from app.core.backend_words import SPLITS, capitalize, translate_word
-from app.core.i18n import figure, group_digits, inside, tr
+from app.core.i18n import figure, group_digits, inside, tr, trn
 from app.core.setting_titles import in_titles
+from backend.contract import time_span
 from backend.contract.catalog import MetricEntry
 from backend.contract.run import events
+
+STALE_SECONDS = 60
+"""From this age on a reading says how old it is; memory is measured every second or two."""
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -91,6 +95,23 @@ _MONTHS = (
     tr("Jan"), tr("Feb"), tr("Mar"), tr("Apr"), tr("May"), tr("Jun"), tr("Jul"), tr("Aug"), tr("Sep"), tr("Oct"),
     tr("Nov"), tr("Dec"),
 )  # fmt: skip
+
+
+def ago(seconds: float) -> str:
+    """`3 minutes ago`, `just now`."""
+    count, unit = time_span.age(seconds)
+    if not count:
+        return tr("just now")
+    return {
+        "minute": trn("{count} minute ago", "{count} minutes ago", count),
+        "hour": trn("{count} hour ago", "{count} hours ago", count),
+        "day": trn("{count} day ago", "{count} days ago", count),
+    }[unit]
+
+
+def reading_age(measured: float, now: float) -> str:
+    """How old a reading is, empty while it is new."""
+    return ago(now - measured) if now - measured >= STALE_SECONDS else ""
 
 
 def clock(seconds: float) -> str:

@@ -66,30 +66,18 @@ PARTS_OF_PARTS = (tr("libraries, data and model"), tr("already done"), tr("the m
 """What the backend says of a part that has no numbers."""
 
 
-def ago(seconds: float) -> str:
-    """`3 minutes ago`, `just now`."""
-    count, unit = time_span.age(seconds)
-    if not count:
-        return tr("just now")
-    return {
-        "minute": trn("{count} minute ago", "{count} minutes ago", count),
-        "hour": trn("{count} hour ago", "{count} hours ago", count),
-        "day": trn("{count} day ago", "{count} days ago", count),
-    }[unit]
-
-
 def origin(measured: Measurement | None, now: float) -> str:
     """The source of the time estimate, in short; empty if it is unknown."""
     if measured is None:
         return ""
     if measured.source == "run":
-        return tr("from a run {ago}", ago=ago(now - measured.time))
-    return tr("measured {ago}", ago=ago(now - measured.time))
+        return tr("from a run {ago}", ago=formatting.ago(now - measured.time))
+    return tr("measured {ago}", ago=formatting.ago(now - measured.time))
 
 
 def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
     """Sentences on the measurement, and on reasons for doubt."""
-    when = ago(now - measured.time)
+    when = formatting.ago(now - measured.time)
     steps = trn("{count} step", "{count} steps", measured.steps)
     source = (
         tr("From a run on this machine {ago}: {steps}.", ago=when, steps=steps)

@@ -1,9 +1,10 @@
 """The Hardware section: engine, devices and precision, each with a reason if it is not available."""
 
+import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QVBoxLayout, QWidget
 
@@ -30,6 +31,8 @@ from backend.contract.catalog import Device, EngineEntry, find_refusal
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import DeviceList, RunPlan
 
+AGING_MS = 5000
+"""Between two looks at how old the free memory is."""
 PRECISIONS = (
     ("auto", tr("Automatic")),
     ("float32", tr("float32 · exact")),
@@ -92,11 +95,15 @@ class HardwareSection(Section):
     def _build_panel(self) -> None:
         """The devices, and what is known about them: placed above the plan."""
         self.again = IconToolButton("refresh", tr("Refresh the free memory"), "faint", 14, clicked=self.look_again)
+        self.age = label("", "faint")
+        self._read_at = 0.0
+        self._aging = QTimer(self, interval=AGING_MS)
+        self._aging.timeout.connect(self._show_age)
         self.devices = DeviceTable()
         self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
         self.engine_note, self.precision_note = label("", "faint", wrap=True), label("", "faint", wrap=True)
         self.note = label("", "faint", wrap=True)
-        head = hbox(label(tr("Devices").upper(), "heading"), self.again, 1)
+        head = hbox(label(tr("Devices").upper(), "heading"), self.again, self.age, 1)
         notes = (self.note, self.precision_note, self.engine_note)
         self.beside = holder(vbox(head, self.devices, *notes, spacing=6))
         self.panel.body.insertWidget(0, self.beside)
@@ -105,6 +112,16 @@ class HardwareSection(Section):
         """The devices stand beside this section alone."""
         super().set_open(wanted)
         self.beside.setVisible(wanted)
+        if wanted:
+            self._show_age()
+            self._aging.start()
+        else:
+            self._aging.stop()
+
+    def _show_age(self) -> None:
+        """Say how old the free memory is, once it is no longer new."""
+        words = formatting.reading_age(self._read_at, time.time()) if any(one.memory_mb for one in self.present) else ""
+        self.age.setText(words)
 
     # What there is
 
@@ -120,7 +137,8 @@ class HardwareSection(Section):
 
     def set_devices(self, found: DeviceList) -> None:
         """Offer the available devices."""
-        self.present = found.devices
+        self.present, self._read_at = found.devices, time.time()
+        self._show_age()
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
         best = best or next(iter(found.devices), None)

@@ -1,6 +1,8 @@
 """A run's progress: a row of numbers, its stage, the time left, and a bar."""
 
-from PySide6.QtCore import Signal
+import time
+
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
@@ -28,6 +30,8 @@ CAPTIONS = {
 }
 WIDE = 1240
 """From this width on all tiles stand in one row."""
+AGING_MS = 5000
+"""Between two looks at how old the memory reading is."""
 FEW = 4
 """Tiles of one row where there is no room for two: the losses, the metric and the step."""
 
@@ -156,10 +160,15 @@ class ProgressTiles(QWidget):
         self._grid.setSpacing(12)
         self._columns = 0
         self._is_low = False
+        self._state: RunState | None = None
+        self._aging = QTimer(self, interval=AGING_MS)
+        self._aging.timeout.connect(self._show_memory)
         self._arrange(FEW)
 
     def clear(self) -> None:
         """Clear the numbers: there is no run."""
+        self._state = None
+        self._aging.stop()
         for tile in self.tiles.values():
             tile.set_value("–", " ")
 
@@ -185,7 +194,9 @@ class ProgressTiles(QWidget):
         norm = state.series.get("gradient_norm")
         steepness = tr("gradient norm {last}", last=formatting.number(norm.last, 2)) if norm else "\u00a0"
         self.tiles["learning_rate"].set_value(formatting.scientific(rate.last if rate else None), steepness)
-        self._show_memory(state)
+        self._state = state
+        self._show_memory()
+        self._aging.start()
         self._show_time(state, outcome)
 
     def _show_losses(self, state: RunState) -> None:
@@ -218,21 +229,19 @@ class ProgressTiles(QWidget):
         )
         tile.set_value(formatting.number(state.last_metric(name)), sub)
 
-    def _show_memory(self, state: RunState) -> None:
-        memory, where = state.memory, " · ".join(filter(None, [state.device, state.precision])) or "\u00a0"
-        if memory is None:
-            self.tiles["memory"].set_value("–", where)
-        elif memory.device_memory_mb is not None:
-            self.tiles["memory"].set_value(
-                formatting.megabytes(memory.device_memory_mb),
-                tr(
-                    "{where} · {memory_mb} RAM",
-                    where=where,
-                    memory_mb=formatting.megabytes(memory.memory_mb),
-                ),
-            )
-        else:
-            self.tiles["memory"].set_value(formatting.megabytes(memory.memory_mb), where)
+    def _show_memory(self) -> None:
+        """Show the latest reading; one that is no longer new says how old it is, as when a process hangs."""
+        assert self._state is not None
+        state, memory = self._state, self._state.memory
+        parts = [state.device, state.precision]
+        value: float | None = None
+        if memory is not None:
+            parts.insert(0, formatting.reading_age(memory.time, time.time()))
+            value = memory.memory_mb
+            if memory.device_memory_mb is not None:
+                value = memory.device_memory_mb
+                parts.append(tr("{memory_mb} RAM", memory_mb=formatting.megabytes(memory.memory_mb)))
+        self.tiles["memory"].set_value(formatting.megabytes(value), " · ".join(filter(None, parts)) or "\u00a0")
 
     def _show_time(self, state: RunState, outcome: RunStatus) -> None:
         tile, spent = self.tiles["eta"], state.seconds_spent

@@ -30,3 +30,8 @@ def test_a_note_names_its_split_in_plain_words():
         formatting.note("the batch is large: every step uses all rows")
         == "The batch is large: every step uses all rows"
     )
+
+
+def test_only_an_old_reading_says_how_old_it_is():
+    assert formatting.reading_age(1000.0, 1059.0) == ""
+    assert formatting.reading_age(1000.0, 1190.0) == "3 minutes ago"

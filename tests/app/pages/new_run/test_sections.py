@@ -1,5 +1,6 @@
 """The sections of the New run page: mistakes, hardware, plan, what makes a run fit, and the way to each section."""
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
@@ -85,6 +86,16 @@ def test_devices_are_listed_with_their_memory_and_precision_with_its_reason(demo
     assert card.precision_note.text() == "float32: this processor has no bfloat16 instructions."
     assert not card.precision.model().item(card.precision.findData("float16")).isEnabled()
     assert "does not support float16" in card.precision.itemData(3, Qt.ItemDataRole.ToolTipRole)
+
+
+def test_free_memory_that_was_read_long_ago_says_so(demo, monkeypatch):
+    card = demo.sections.hardware
+    card.set_devices(DeviceList([Device("cuda", 0, "Card", 16000, 12000, ["float32"])]))
+    assert card.age.text() == ""
+    later = time.time() + 300
+    monkeypatch.setattr(time, "time", lambda: later)
+    demo.sections.open("hardware")
+    assert card.age.text() == "5 minutes ago"
 
 
 def test_of_several_cards_one_engine_takes_some_and_the_other_one(demo):
