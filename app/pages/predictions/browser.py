@@ -98,7 +98,9 @@ class PredictionsBrowser(QWidget):
         self.overview.bin_chosen.connect(self._on_bin_chosen)
         self.overview.mistakes_wanted.connect(self._on_mistakes_wanted)
         self.further.predicted.connect(self._on_predicted)
-        self.further.busy.connect(lambda busy: self.predictable.emit(not busy and self.run is not None))
+        self.further.busy.connect(
+            lambda busy: self.predictable.emit(not busy and self.run is not None and not self.is_gone)
+        )
         self.exporting.wrote.connect(self.wrote)
         self.exporting.busy.connect(lambda busy: self.exportable.emit(not busy and self.rows is not None))
         below = QShortcut(QKeySequence("Down"), self.filters.search.line, self.view.enter)
@@ -114,13 +116,20 @@ class PredictionsBrowser(QWidget):
 
     def _on_runs_changed(self) -> None:
         self._list_runs()
-        if self.rows is not None and self._form(self.rows) is not self.view.form:  # the catalog has come since
+        if self.is_gone and self.rows is not None:
+            self.show_run(str(self.run))
+        elif self.rows is not None and self._form(self.rows) is not self.view.form:  # the catalog has come since
             self._show_rows(self.rows)
 
     def _list_runs(self) -> None:
         self.filters.list_runs(self._context.library.runs, self.run)
 
     # What is shown
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the folder of the current run was deleted."""
+        return self.run is not None and not self.run.is_dir()
 
     def show_run(self, path: str, name: str = "") -> None:
         """Show a run folder's predictions: those with this name, else validation first."""
@@ -131,7 +140,7 @@ class PredictionsBrowser(QWidget):
         self._list_runs()
         self.filters.offer_splits(RunFolder(self.run).prediction_names(), name)
         self._open()
-        self.predictable.emit(not self.further.is_busy)
+        self.predictable.emit(not self.further.is_busy and not self.is_gone)
         self.run_shown.emit()
 
     def _open(self) -> None:
@@ -167,7 +176,10 @@ class PredictionsBrowser(QWidget):
     def _show_nothing(self) -> None:
         title = tr("No predictions yet")
         sentence = tr("A run writes its predictions when it finishes. Choose a finished run.")
-        if self.run is not None:
+        if self.run is not None and self.is_gone:
+            title = tr("This run was deleted")
+            sentence = tr("The folder of {name} is gone. Choose another run.", name=self.run.name)
+        elif self.run is not None:
             sentence = tr(
                 "{name} has no predictions yet. It writes them when it finishes. Once it has a "
                 "model, you can drop a data file here to predict it.",

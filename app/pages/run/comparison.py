@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
@@ -20,6 +20,8 @@ HINT = tr("Compare with another run")
 
 class Comparison(QObject):
     """`button` offers the latest runs of the same task; `compare` draws one behind the current run."""
+
+    message = Signal(str, str)
 
     def __init__(self, library: RunLibrary, plots: RunPlots, parent: QObject) -> None:
         super().__init__(parent)
@@ -51,8 +53,14 @@ class Comparison(QObject):
         watcher.advanced.connect(self._feed_soon)
         watcher.caught_up.connect(self._feed_soon)
         watcher.restarted.connect(self._plots.clear_other)
-        watcher.vanished.connect(lambda _: self.stop())
+        watcher.vanished.connect(self._on_vanished)
         self._show_button()
+
+    def _on_vanished(self) -> None:
+        assert self.watcher is not None
+        name = self.watcher.folder.name
+        self.stop()
+        self.message.emit("warning", tr("{name}, the run compared with, was deleted.", name=name))
 
     def stop(self) -> None:
         """Remove the comparison."""

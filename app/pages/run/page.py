@@ -102,6 +102,7 @@ class Page(QWidget):
         self.pick = SelectedStep(self.plots.loss, self._step_at)
         self.pick.rows_requested.connect(self._on_rows_requested)
         self.comparison = Comparison(self._context.library, self.plots, self)
+        self.comparison.message.connect(self.message)
         self.notes = self.journal.notes
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)

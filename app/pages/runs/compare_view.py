@@ -1,6 +1,7 @@
 """The comparison of selected runs: curves, differing settings, final metrics."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -24,7 +25,9 @@ from app.widgets.tables.text_table import TextTable
 from backend.contract.run.comparison import TextRows, metrics_table, settings_table
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
-_WORDS = {"task": task_title, "state": lambda state: TITLES.get(state, state)}
+DELETED = "deleted"
+"""The state of a run whose folder is gone."""
+_WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
 """What stands in files, and what people read, by column of the metrics."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
@@ -38,8 +41,11 @@ class CompareView(QWidget):
     def __init__(self, library: RunLibrary, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._library = library
+        self._runs: dict[Path, RunSummary] = {}
+        """As they were when they were chosen, for those that are deleted meanwhile."""
         self._paths: list[Path] = []
         self._names: list[str] = []
+        self._table: TextRows | None = None
         self.states = ComparedStates(self)
         self.header = PageHeader(tr("Compare"))
         self.back = IconButton(tr("All runs"), "runs")
@@ -75,18 +81,29 @@ class CompareView(QWidget):
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Compare these."""
+        self._runs = {run.path: run for run in runs}
         self._paths, self._names = [run.path for run in runs], names_of(runs)
         self.settings.show_rows((), ())
         self.states.read(self._paths)
         self._show_subtitle()
         self.curves.show_runs(self._paths, self._names, self.states.states)
-        self.metrics.show_rows(*_parts(self._metrics()))
+        self._show_metrics()
         self.same.setText(tr("Loading settings…"))
 
     def _show_subtitle(self) -> None:
         count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
         reading = tr("loading {number} of them…", number=unread) if unread else ""
-        self.header.set_subtitle(" · ".join(filter(None, [count, reading, ", ".join(self._names)])))
+        names = [
+            name if path.is_dir() else tr("{name} (deleted)", name=name)
+            for path, name in zip(self._paths, self._names, strict=True)
+        ]
+        self.header.set_subtitle(" · ".join(filter(None, [count, reading, ", ".join(names)])))
+
+    def follow(self) -> None:
+        """Show what has become of the runs, as when one was deleted."""
+        if self._paths:
+            self._show_subtitle()
+            self._show_metrics()
 
     def show_side(self, name: str) -> None:
         """Show one of SIDES."""
@@ -108,9 +125,20 @@ class CompareView(QWidget):
 
     # Metrics
 
+    def _show_metrics(self) -> None:
+        table = self._metrics()
+        if table != self._table:  # else an order that was chosen would be lost
+            self._table = table
+            self.metrics.show_rows(*_parts(table))
+
     def _metrics(self) -> TextRows:
-        found = [(self._library.find(path), name) for path, name in zip(self._paths, self._names, strict=True)]
-        return metrics_table([(final_cells(run, name), run.metrics) for run, name in found if run])
+        runs = [self._library.find(path) or self._last_known(path) for path in self._paths]
+        named = zip(runs, self._names, strict=True)
+        return metrics_table([(final_cells(run, name), run.metrics) for run, name in named])
+
+    def _last_known(self, path: Path) -> RunSummary:
+        run = self._runs[path]
+        return run if path.is_dir() else replace(run, state=DELETED)
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._metrics().format("markdown"))

@@ -191,11 +191,16 @@ class Page(QWidget):
 
     def _on_runs_changed(self) -> None:
         if self.isVisible() or not self.window().isVisible():  # behind another page it waits for `showEvent`
-            self._show_runs()
+            self._refresh()
+
+    def _refresh(self) -> None:
+        self._show_runs()
+        if self.compared is not None:
+            self.compared.follow()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Show changes made while another page was visible."""
-        self._show_runs()
+        self._refresh()
         super().showEvent(event)
 
     def _show_runs(self) -> None:

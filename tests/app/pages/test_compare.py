@@ -1,6 +1,7 @@
 """The comparison of chosen runs, with recorded ones."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,15 @@ def test_a_name_keeps_its_room_when_another_curve_is_chosen(qtbot, compared):
     qtbot.waitUntil(lambda: not compared.curves._timer.isActive())
     assert compared.curves.legend.width() >= 200
     assert all(compared.curves.legend.item(row).data(VALUE) for row in range(3))
+
+
+def test_a_run_that_was_deleted_stays_in_the_comparison_and_says_so(compared, context, runs: Path):
+    shutil.rmtree(runs / "sentiment-failed")
+    context.library.refresh()
+    compared.follow()
+    assert compared.header.subtitle.text().count("(deleted)") == 1
+    states = [
+        row["state"]
+        for row in (dict(zip(compared._metrics().header, row, strict=True)) for row in compared._metrics().rows)
+    ]
+    assert sorted(states) == ["deleted", "finished", "lost", "paused"]

@@ -209,7 +209,9 @@ def test_a_compared_run_that_is_deleted_goes_from_the_plots(qtbot, panel, shown,
     shown("sentiment-finished")
     panel.comparison.compare(runs / "sentiment-lost")
     qtbot.waitUntil(lambda: others(panel.plots.loss)["other/loss"] == 430)
-    shutil.rmtree(runs / "sentiment-lost")
-    qtbot.waitUntil(lambda: panel.comparison.watcher is None)
+    with qtbot.waitSignal(panel.message) as said:
+        shutil.rmtree(runs / "sentiment-lost")
+    assert said.args == ["warning", "sentiment-lost, the run compared with, was deleted."]
+    assert panel.comparison.watcher is None
     assert others(panel.plots.loss)["other/loss"] == 0
     assert len(panel.plots.loss.series["loss"]) == 1000

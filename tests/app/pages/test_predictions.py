@@ -1,5 +1,6 @@
 """Predictions are tested on a real Parquet file of a few rows."""
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -162,6 +163,14 @@ def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: P
     assert texts(panel) == ["good film", "dull book", "bad film"]
     panel.on_shown()
     assert panel.browser.stack.currentWidget() is panel.browser.empty
+
+
+def test_a_run_whose_folder_is_deleted_says_so(panel: Page, run: Path, context):
+    shutil.rmtree(run)
+    context.library_watcher.changed.emit()
+    assert panel.browser.stack.currentWidget() is panel.browser.empty
+    assert panel.browser.empty._title.text() == "This run was deleted"
+    assert not panel.predict_button.isEnabled()
 
 
 def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Page):

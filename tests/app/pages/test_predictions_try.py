@@ -214,6 +214,24 @@ def test_run_that_goes_on_is_asked_by_its_newest_checkpoint(box: TryBox, context
     assert box.form.chosen_target() == str(folder.checkpoint(9))
 
 
+def test_a_run_that_was_deleted_says_so_and_is_not_asked(qtbot, box: TryBox, context, tmp_path: Path):
+    folder = RunFolder(tmp_path / "2026-11-21-1530-gone")
+    folder.checkpoint(3).mkdir(parents=True)
+    (folder.path / "spec.yaml").write_text("version: 1\ntask: {type: text_classification}\n")
+    first = box.form.first
+    box.form.show_run(folder.path, "text_classification")
+    qtbot.waitUntil(lambda: first.facts.text() == "" and not box.described._calm.isActive())
+    shutil.rmtree(folder.path)
+    context.library_watcher.changed.emit()
+    assert first.facts.text() == "This run was deleted. Choose another model."
+    assert first.chosen_whole() == str(folder.path)
+    box.ask()
+    assert "deleted" in box.form.mistake.text()
+    first.show_model(MODEL)
+    box._offer()
+    assert first.target.findData(str(folder.path)) < 0
+
+
 def typed(qtbot, box: TryBox, text: str) -> None:
     """Write a model into the field and press Return."""
     line = box.form.first.target.lineEdit()

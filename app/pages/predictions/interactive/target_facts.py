@@ -9,7 +9,7 @@ from app.core.draft.model_consent import CODE
 from app.core.formatting import metric_title, name_of_path, number, sentence
 from app.core.i18n import inside, tr
 from app.pages.predictions.interactive.try_form import TryForm
-from app.pages.predictions.interactive.try_target import TargetChoice
+from app.pages.predictions.interactive.try_target import GONE, TargetChoice
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from backend.contract.rpc.models import ModelCode, ModelDescription
@@ -37,20 +37,30 @@ class TargetFacts(QObject):
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self._describe)
         form.targets_changed.connect(self._calm.start)
+        self._gone: list[bool] = []
+        context.library_watcher.changed.connect(self._on_runs_changed)
         self._code: dict[TargetChoice, Mapping[str, str]] = {}
         for choice in (form.first, form.second):
             choice.agreed.connect(partial(self._on_agreed, choice))
 
     def _describe(self) -> None:
         task = self._form.task_chosen.kind
+        self._gone = [choice.is_gone for choice in self._form.choices()]
         for choice, question in zip(self._form.choices(), self._questions, strict=False):
             name = choice.chosen_whole()
-            if choice.is_run:
+            if choice.is_gone:
+                choice.show_facts(GONE, is_problem=True)
+            elif choice.is_run:
                 choice.show_facts(self._of_run(name))
             elif name and task:
                 question.ask({"name_or_path": name, "task": task})
             else:
                 choice.show_facts("")
+
+    def _on_runs_changed(self) -> None:
+        """A run was deleted, or came back."""
+        if self._gone != [choice.is_gone for choice in self._form.choices()]:
+            self._describe()
 
     def _of_run(self, path: str) -> str:
         run = self._context.library.find(path)

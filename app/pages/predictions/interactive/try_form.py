@@ -12,7 +12,7 @@ from app.core.predictions.interactive import Question
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
 from app.pages.predictions.interactive.try_fields import HINT, InputFields, WritingSettings
-from app.pages.predictions.interactive.try_target import TargetChoice
+from app.pages.predictions.interactive.try_target import GONE, TargetChoice
 from app.widgets.boxes import keep_room
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox
@@ -263,6 +263,8 @@ class TryForm(Card):
         """Why no query can be sent; empty if it can."""
         if not all(choice.chosen() for choice in self.choices()):
             return tr("Choose a run, or enter a model folder or Hub ID.")
+        if any(choice.is_gone for choice in self.choices()):
+            return GONE
         if not self.fields:
             return tr("Choose a task first.")
         if self.asks_two and (mistake := self._second_mistake()):

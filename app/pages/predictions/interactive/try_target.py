@@ -22,6 +22,7 @@ from backend.contract.rpc.models import CachedModel, ModelDescription
 
 HINT = tr("Choose a run, or type a model folder or Hub ID and press Enter")
 FINAL = tr("Final model")
+GONE = tr("This run was deleted. Choose another model.")
 UNTRAINED = tr("Not trained for this task. Its answers will be random.")
 _FOUND = {"cache": tr("cached"), "hub": tr("on the Hub"), "converted": tr("converted copy")}
 
@@ -92,7 +93,8 @@ class TargetChoice(QWidget):
         there = [run for run in runs if run.has_predictions or (run.step and checkpoints_of(run.path))]
         listed = {str(run.path) for run in there}
         offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
-        offers += [(Path(path).name, path) for path in self._runs if path not in listed]
+        kept = (path for path in self._runs if path not in listed and (path == self._chosen or Path(path).is_dir()))
+        offers += [(Path(path).name, path) for path in kept]
         offers += [(tr("Demo model ({name})", name=model.name), str(model.folder)) for model in DEMO_MODELS]
         offers += [(name, name) for name in models]
         offers += [(f"{one.name} · {megabytes(one.size_mb)}", one.name) for one in cached if one.name not in models]
@@ -154,6 +156,11 @@ class TargetChoice(QWidget):
     def is_run(self) -> bool:
         """Whether it is a run, whose task is known."""
         return self.chosen_whole() in self._runs
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is a run whose folder was deleted."""
+        return self.is_run and not Path(self.chosen_whole()).is_dir()
 
     @property
     def name(self) -> str:
