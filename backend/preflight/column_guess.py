@@ -15,6 +15,7 @@ from backend.contract.catalog import Column
 from backend.contract.messages import join, message
 from backend.contract.rpc.data import ColumnSummary
 from backend.data.column_summary import LOOKED_AT, summarise_columns
+from backend.preflight import column_fit
 
 CHOSEN = "as chosen"
 MAX_LABELS = 200
@@ -95,15 +96,7 @@ class ColumnGuess:
 
     def unfit(self, part: Column, column: ColumnSummary) -> str:
         """Why a column does not fit a role, as a phrase after its name; empty if it does."""
-        if column.rows and column.empty == column.rows:
-            return (
-                message("is empty in every row")
-                if column.rows == len(self._table)
-                else message("is empty in the first {rows:,} rows", rows=column.rows)
-            )
-        check = {"text": _unfit_text, "label": self._unfit_label, "number": self._unfit_number, "tags": _unfit_words,
-                 "words": _unfit_words, "messages": _unfit_messages}.get(part.holds)  # fmt: skip
-        return check(column) if check else ""
+        return column_fit.unfit(part, column, self._table)
 
     def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
         """Role → column → why it does not fit that role."""
@@ -112,37 +105,6 @@ class ColumnGuess:
             for part in parts
         }
         return {part: columns for part, columns in found.items() if columns}
-
-    def _unfit_label(self, column: ColumnSummary) -> str:
-        if column.distinct is None:
-            return message("contains {kind}, but labels are single values", kind=_plural(column.kind))
-        filled = column.rows - column.empty
-        whole = column.rows == len(self._table)
-        if whole and column.distinct == 1:
-            return message("contains a single value, {examples}", examples=repr(column.examples[0]))
-        if filled > 1000 and column.distinct > 0.9 * filled:
-            return message(
-                "contains {distinct} different values in {filled} rows",
-                distinct=_grouped(column.distinct),
-                filled=_grouped(filled),
-            )
-        return ""
-
-    def _unfit_number(self, column: ColumnSummary) -> str:
-        if column.kind in ("numbers", "whole numbers"):
-            return ""
-        if column.kind != "text":
-            return message("contains {kind}, not numbers", kind=_plural(column.kind))
-        cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[column.name].slice(0, LOOKED_AT), ""))
-        odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
-        return (
-            message("has no numbers, for example {odd}", odd=repr(odd[0].as_py()[:40]))
-            if len(odd) > column.rows // 2
-            else ""
-        )
-
-
-_NUMBER = r"^[-+]?(\d+[.,]?\d*|[.]\d+)([eE][-+]?\d+)?$"
 
 
 def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:
@@ -210,32 +172,6 @@ def _numbers(_: ColumnSummary) -> str:
 
 def _messages(_: ColumnSummary) -> str:
     return message("the only column of lists of messages")
-
-
-def _unfit_text(column: ColumnSummary) -> str:
-    nested = column.kind.startswith("list") or column.kind in ("structure", "other")
-    return message("contains {kind}, not text", kind=_plural(column.kind)) if nested else ""
-
-
-def _unfit_words(column: ColumnSummary) -> str:
-    return (
-        ""
-        if column.kind in ("text", "list of text", "list of numbers", "list")
-        else message("contains {kind}, not lists", kind=column.kind)
-    )
-
-
-def _unfit_messages(column: ColumnSummary) -> str:
-    return (
-        ""
-        if column.kind in ("list", "text")
-        else message("contains {kind}, not lists of messages", kind=_plural(column.kind))
-    )
-
-
-def _plural(kind: str) -> str:
-    return {"list of text": message("lists of text"), "list of numbers": message("lists of numbers"), "list": "lists", "structure": "structures",
-            "other": message("no text")}.get(kind, kind)  # fmt: skip
 
 
 def _different_members(column: pa.ChunkedArray) -> int:
