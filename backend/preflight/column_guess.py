@@ -20,8 +20,6 @@ from backend.preflight import column_fit
 CHOSEN = "as chosen"
 MAX_LABELS = 200
 """A column with more different values is not guessed to hold labels."""
-SCORES = 20
-"""More different fractions than this are scores and no labels."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +50,39 @@ class ColumnGuess:
             if wanted in there and wanted is not None:
                 found[part.name] = GuessReason(wanted, CHOSEN)
             elif wanted is not None or part.name not in given:
-                name = guess_by_name(part.usual_names, there, _columns_in_use(found))
-                if name is not None:
-                    found[part.name] = GuessReason(name, "a common name for it")
+                guess = self._by_name(part, _columns_in_use(found))
+                if guess is not None:
+                    found[part.name] = guess
         for part in parts:
             if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
                 guess = self._by_content(part, _columns_in_use(found))
                 if guess is not None:
                     found[part.name] = guess
         return found
+
+    def _by_name(self, part: Column, taken: set[str]) -> GuessReason | None:
+        """The first usual name; a later one if only that column can hold labels, and the reason says so."""
+        first = guess_by_name(part.usual_names, self._table.column_names, taken)
+        if first is None:
+            return None
+        guess = GuessReason(first, "a common name for it")
+        if part.holds != "label" or not (why := self.unfit(part, self.looks[first])):
+            return guess
+        later = self._first_fitting_name(part, taken)
+        if later is None:
+            return guess
+        return GuessReason(later, message("a common name for it; “{first}” {why}", first=first, why=why))
+
+    def _first_fitting_name(self, part: Column, taken: set[str]) -> str | None:
+        fitting = [name for name, column in self.looks.items() if not self.unfit(part, column)]
+        return guess_by_name(part.usual_names, fitting, taken)
+
+    def likely(self, part: Column, taken: set[str]) -> GuessReason | None:
+        """The column that fits a role best, described by its content; only the reason if several fit alike."""
+        name = self._first_fitting_name(part, taken)
+        if name is None or (part.holds == "text" and (self.looks[name].median_words or 0) < 2):
+            return self._by_content(part, taken)
+        return GuessReason(name, _describe(part, self.looks[name]))
 
     def _by_content(self, part: Column, taken: set[str]) -> GuessReason | None:
         free = [column for name, column in self.looks.items() if name not in taken and not self.unfit(part, column)]
@@ -69,7 +91,8 @@ class ColumnGuess:
         if part.holds == "label":
             return _only([column for column in free if _is_label(column)], _values)
         if part.holds == "number":
-            return _only([column for column in free if column.empty < column.rows], _numbers)
+            numbers = [column for column in free if column.empty < column.rows]
+            return _only([one for one in numbers if not column_fit.counts_rows(self._table[one.name])], _numbers)
         if part.holds in ("words", "tags"):
             return self._listed(part, free)
         return (
@@ -159,7 +182,7 @@ def _is_label(column: ColumnSummary) -> bool:
     filled = column.rows - column.empty
     if column.distinct is None or not 2 <= column.distinct <= min(MAX_LABELS, filled // 2):
         return False
-    return (column.median_words or 0) <= 4 and not (column.kind == "numbers" and column.distinct > SCORES)
+    return (column.median_words or 0) <= 4 and not (column.kind == "numbers" and column.distinct > column_fit.SCORES)
 
 
 def _values(column: ColumnSummary) -> str:
@@ -168,6 +191,12 @@ def _values(column: ColumnSummary) -> str:
 
 def _numbers(_: ColumnSummary) -> str:
     return message("the only column of numbers")
+
+
+def _describe(part: Column, column: ColumnSummary) -> str:
+    if part.holds == "text":
+        return message("about {value} words", value=_grouped(max(2, round(column.median_words or 0))))
+    return _values(column)
 
 
 def _messages(_: ColumnSummary) -> str:

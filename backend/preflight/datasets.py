@@ -20,6 +20,7 @@ from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.config import longest_sequence
 from backend.preflight import task_facts
+from backend.preflight.column_check import check_columns
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
@@ -79,6 +80,8 @@ def load_splits(
     if "train" not in rows:
         raise InputError("data.train: specify the training data, for example a CSV file", "data.train")
     columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
+    if kept is None:  # a run that was started with these columns is resumed with them
+        check_columns(task, spec.data, rows, columns)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
         rows[split] = drop_unusable(task, rows[split], columns, split, _USES[split])

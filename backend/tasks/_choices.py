@@ -175,6 +175,7 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
     for part in read_in_parts(rows, columns):
         row = part.first_unmatched(written)
         if row is not None:
+            _check_any_matches(rows, columns, written)
             raise InputError(
                 "{split}: {rows} has the label {labels}, which is not one of its {texts} choices "
                 "({sentence}); correct the row, or set task.first_choice",
@@ -185,6 +186,21 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
                 texts=len(part.texts[row]),
                 sentence=f"{written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}",
             )
+
+
+def _check_any_matches(rows: Rows, columns: Columns, written: Written) -> None:
+    """Raises InputError if no label matches a choice of its row: the whole column is the wrong one, not one row."""
+    if any(number is not None for part in read_in_parts(rows, columns) for number in part.numbers(written)):
+        return
+    label = columns["label"]
+    raise InputError(
+        "data.columns.label: “{column}” names none of the choices in any row, for example {value}, so it cannot be the "
+        "correct choice; choose another column ({there}), or set task.first_choice",
+        "data.columns.label",
+        column=label,
+        value=repr(next(text for text in strings(rows.table[label]).to_pylist() if text.strip())),
+        there=", ".join(rows.table.column_names),
+    )
 
 
 def detect_label_style(rows: Rows, columns: Columns, count: int, first_choice: str) -> Written:

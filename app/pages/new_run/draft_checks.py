@@ -48,6 +48,11 @@ def section_of(key: str) -> str:
     return first if first in ("data", "hardware") else "settings"
 
 
+def _is_unread(mistake: ErrorReply) -> bool:
+    """Whether the data cannot be read as it is, and there is a fix; with the wrong columns it can be read."""
+    return mistake.fix is not None and not (mistake.field or "").startswith("data.columns.")
+
+
 class DraftChecks(QObject):
     """Queries again when told what has changed; `problems` maps a topic to the sentence that blocks starting."""
 
@@ -203,6 +208,8 @@ class DraftChecks(QObject):
         for part, column in preview.guessed_columns.items():
             if not self._draft.get(f"data.columns.{part}"):
                 self._draft.set(f"data.columns.{part}", column)
+        if preview.wrong_column is not None:
+            self.problems["data"] = formatting.sentence(preview.wrong_column.message, preview.wrong_column.field)
         self.previewed.emit(preview)
         self.something_changed()
 
@@ -304,7 +311,7 @@ class DraftChecks(QObject):
             self._plan_section = section_of(mistake.field or "")
         if topic in TOPICS:
             self.problems[topic] = (
-                formatting.sentence(mistake.message, mistake.field) if mistake.fix is None else OFFERED
+                formatting.sentence(mistake.message, mistake.field) if not _is_unread(mistake) else OFFERED
             )
         self.refused.emit(topic, mistake)
         self.changed.emit()

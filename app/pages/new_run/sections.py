@@ -264,6 +264,8 @@ class Sections(QWidget):
 
     def _on_preview(self, preview: DataPreview) -> None:
         self.data.show_preview(preview, self._draft.get("data.columns") or {})
+        if preview.wrong_column is not None:
+            self._mark_mistake(preview.wrong_column)
 
     def _on_model(self, model: ModelDescription) -> None:
         self.model.show_description(model, self._checks.trusts_model())
@@ -297,4 +299,11 @@ class Sections(QWidget):
         elif topic == "plan":
             self.hardware.show_plan(None)
             self.plan.show_refusal(sentence, shorten_texts(self._draft, self._checks.model, mistake))
-            self.mark(mistake.field or "", sentence)
+            self._mark_mistake(mistake)
+
+    def _mark_mistake(self, mistake: ErrorReply) -> None:
+        """Show a mistake at its section, with its fix if there is one for the data."""
+        field = mistake.field or ""
+        self.mark(field, formatting.sentence(mistake.message, mistake.field))
+        if mistake.fix is not None and field.startswith("data."):
+            self.data.offer_fix(mistake.fix)

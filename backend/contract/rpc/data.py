@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.errors import Fix
+from backend.contract.rpc.protocol import ErrorReply
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
@@ -76,6 +77,8 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] = []
     passed_over: list[str] = []
     """Files of the named folder that are not read."""
+    wrong_column: ErrorReply | None = None
+    """Why one of the columns in use cannot play its role."""
     fix: Fix | None = None
     """Another way to read the file that is probably meant, such as another sheet of a workbook."""
 

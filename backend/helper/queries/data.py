@@ -11,7 +11,7 @@ from backend.contract.errors import Fix, InputError
 from backend.contract.messages import message
 from backend.contract.output_file import whole_file
 from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
-from backend.contract.rpc.protocol import ExportedFile
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 
@@ -50,8 +50,25 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
+        wrong_column=_wrong_column(parts, rows.table, columns, section, arguments.get("task")),
         fix=_suggest_sheet(section) if rows.sheets else None,
     )
+
+
+def _wrong_column(
+    parts: list[Column], table: Any, columns: dict[str, str], section: Any, task: Any
+) -> ErrorReply | None:
+    """The column that cannot play its role; a label that separate validation rows may confirm is left to the plan."""
+    from backend.preflight.column_check import find_wrong_column  # loads the data room
+
+    listed = bool(isinstance(task, dict) and task.get("labels"))
+    is_split = isinstance(section.validation, float | int)
+    wrong = find_wrong_column(parts, table, columns, labels_are_listed=listed, is_split=is_split)
+    needs_more = section.validation is not None and not is_split
+    if wrong is None or (wrong.role.holds == "label" and needs_more):
+        return None
+    error = wrong.error()
+    return ErrorReply(str(error), error.field, fix=error.fix)
 
 
 def _suggest_sheet(section: Any) -> Fix | None:

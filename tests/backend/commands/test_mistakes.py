@@ -86,6 +86,20 @@ def test_bad_change_names_key_value_and_choices_and_writes_nothing(
     assert not runs.exists()
 
 
+def test_an_id_as_label_is_said_first_with_the_column_that_is_meant(
+    burnish, spec: Path, runs: Path, tmp_path: Path
+) -> None:
+    rows = [f"A-{number:04},{number} warm and funny scenes,{'good' if number % 3 else 'bad'}" for number in range(400)]
+    (tmp_path / "films.csv").write_text("\n".join(["id,text,sentiment", *rows]), encoding="utf-8")
+    changes = (f"data.train={tmp_path / 'films.csv'}", "data.validation=0.1", "data.columns.label=id")
+
+    assert sentence(burnish("train", spec, *(part for change in changes for part in ("--set", change)))) == (
+        "data.columns.label: “id” has a different value in each of 400 rows, so it cannot be the label; "
+        "“sentiment” (2 different values in 400 rows) probably is, so use that column"
+    )
+    assert not runs.exists()
+
+
 def test_run_folder_that_exists_is_refused(burnish, spec: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()

@@ -11,6 +11,7 @@ from backend.preflight.column_guess import CHOSEN, ColumnGuess, GuessReason, gue
 TEXT = Column("text", "Text", "", usual_names=["text"], holds="text")
 PAIR = Column("text_pair", "Second text", "", required=False, usual_names=["text_pair"], holds="text")
 LABEL = Column("label", "Label", "", usual_names=["label"], holds="label")
+CLASS = Column("label", "Label", "", usual_names=["label", "sentiment"], holds="label")
 SCORE = Column("label", "Score", "", usual_names=["score"], holds="number")
 WORDS = Column("tokens", "Words", "", usual_names=["tokens"], holds="words")
 TAGS = Column("tags", "Tags", "", usual_names=["tags"], holds="tags")
@@ -67,7 +68,14 @@ def test_lists_with_few_members_are_tags_and_the_others_words():
         (TEXT, ["", " "], "is empty in every row"),
         (LABEL, ["x", "x"], "contains a single value, 'x'"),
         (LABEL, [["a"], ["b"]], "contains lists of text, but labels are single values"),
-        (LABEL, [f"{number}" for number in range(1200)], "contains 1,200 different values in 1,200 rows"),
+        (LABEL, [f"{number}" for number in range(1200)], "has a different value in each of 1,200 rows"),
+        (LABEL, [f"{number}" for number in range(95)] + ["0"] * 5, "contains 95 different values in 100 rows"),
+        (LABEL, [f"{number}" for number in range(20)], ""),
+        (LABEL, [f"{number % 60}" for number in range(100)], ""),
+        (LABEL, ["2023-01-01", "2023-01-01", "2023-01-02"], "contains dates, for example '2023-01-01'"),
+        (LABEL, [f"{number / 8}" for number in range(40)], "contains scores, for example 0.0"),
+        (TAGS, [f"A-{number:04}" for number in range(40)], "has a different value in each of 40 rows"),
+        (TAGS, ["O B I", "O"] * 20, ""),
         (SCORE, ["good", "bad"], "has no numbers, for example 'good'"),
         (SCORE, ["1.5", "2"], ""),
         (TAGS, [1, 2], "contains whole numbers, not lists"),
@@ -76,6 +84,17 @@ def test_lists_with_few_members_are_tags_and_the_others_words():
 def test_a_column_that_cannot_play_a_part_says_why(part: Column, cells: list[Any], why: str):
     guess = ColumnGuess(pa.table({"column": cells}))
     assert guess.unfit(part, guess.looks["column"]) == why
+
+
+def test_a_usual_name_that_cannot_be_the_label_is_passed_over_with_the_reason():
+    found = guesses([TEXT, CLASS], text=BODY, label=IDS, sentiment=STARS)["label"]
+    assert found.column == "sentiment"
+    assert found.reason == "a common name for it; “label” has a different value in each of 40 rows"
+
+
+def test_numbers_that_count_the_rows_are_not_guessed_to_be_scores():
+    found = guesses([TEXT, SCORE], text=BODY, number=list(range(7, 47)), points=[number % 3 for number in range(40)])
+    assert found["label"] == GuessReason("points", "the only column of numbers")
 
 
 def test_what_was_guessed_is_one_sentence_for_a_terminal():

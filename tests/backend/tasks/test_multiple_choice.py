@@ -138,6 +138,12 @@ def test_a_label_that_is_no_choice_names_its_row():
         prepared({**SWAG, "label": ["0", "4"]})
 
 
+def test_labels_that_are_no_choice_anywhere_are_the_wrong_column():
+    with pytest.raises(InputError, match="“label” names none of the choices in any row, for example 'A-1'") as refused:
+        prepared({**SWAG, "label": ["A-1", "A-2"]})
+    assert refused.value.field == "data.columns.label"
+
+
 def test_other_splits_are_held_to_the_same():
     task, _, columns, facts = prepared(SWAG)
     with pytest.raises(InputError, match=r"data\.validation: swag\.csv:2 has 3 choices, but the training rows have 4"):

@@ -14,10 +14,12 @@ from backend.contract.errors import Fix
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview, RecognisedData
 from backend.contract.rpc.protocol import ErrorReply
+from backend.helper.queries.data import QUERIES
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 SQUAD = str(Path(__file__).parents[3] / "data" / "squad" / "train.json")
 LEFT, PLAIN, COPY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.DropAction.CopyAction
+PREVIEW = next(query.answer for query in QUERIES if query.name == "preview_data")
 SLOW_MS = 30_000
 """The helper's first look loads the data room."""
 
@@ -101,6 +103,26 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, pa
     assert panel.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
     assert not card.banner.fix.isVisible()
+
+
+def test_an_id_as_label_is_said_first_and_a_click_takes_the_likely_column(qtbot, panel, tmp_path: Path):
+    card, film = panel.sections.data, tmp_path / "films.csv"
+    rows = [f"A-{number:04},{number} warm and funny scenes,{'good' if number % 3 else 'bad'}" for number in range(400)]
+    film.write_text("\n".join(["id,text,sentiment", *rows]), encoding="utf-8")
+    panel.controller.change("data.train", str(film))
+    panel.controller.change("data.columns.label", "id")
+    data = {"source": "files", "train": str(film), "validation": 0.1, "columns": {"label": "id"}}
+    preview = PREVIEW({"data": data, "task": {"type": "text_classification"}}, lambda progress: None)
+    panel.checks._on_preview(preview)
+    says = "“id” has a different value in each of 400 rows, so it cannot be the label; “sentiment” (2 different values in 400 rows) probably is"
+    assert says in card.banner.text()
+    assert panel.reason() == card.banner.text()
+    assert card.banner.fix.text() == "Use “sentiment”"
+    panel.checks._on_mistake("plan", preview.wrong_column)
+    assert card.banner.fix.isVisible()
+    assert panel.reason() == card.banner.text()
+    card.banner.fix.click()
+    assert panel.draft.get("data.columns.label") == "sentiment"
 
 
 def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
