@@ -21,7 +21,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings
-from backend.preflight.checks import check_model, count_parameters, locate_small_files
+from backend.preflight.checks import check_model, locate_small_files, model_size
 from backend.preflight.datasets import Splits, load_splits
 from backend.preflight.resolve import read_run
 from backend.preflight.session import FeatureSession, open_session
@@ -173,7 +173,7 @@ def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory 
         raise InputError(
             "there is no {split} data; available: {rows}", "split", split=split, rows=", ".join(splits.rows)
         )
-    spec = auto_settings.resolve(spec, splits, lambda: count_parameters(spec, model)).spec
+    spec = auto_settings.resolve(spec, splits, lambda: model_size(spec, model)).spec
     _check_rows(splits, past)
     session = open_session(spec, splits, model, engine=_padder(spec, past))
     features = session.features(splits.rows[split], stage("tokenising"), to_train=split == "train")

@@ -1,12 +1,15 @@
 """Chooses the settings that a spec leaves at `auto`: learning rate, epochs, batch size and warmup.
 
 Pure functions of the model's size, the number of training examples, and what is trained; the same spec and data always
-give the same numbers. They are resolved once, when a run is planned or started, and written into the run's spec.
+give the same numbers. They are resolved once, when a run is planned or started, and written into the run's spec. How well
+they do without a change is in docs/results.md.
 
 Sources:
 - Learning rate of all weights: Devlin et al. 2019 (BERT: 2e-5 to 5e-5 for 110 and 340 million parameters), Turc et al.
-  2019 (small BERTs: 1e-4 and 3e-4 for the smallest ones), Liu et al. 2019 (RoBERTa-large: 1e-5 to 3e-5). A power law
-  through 4e-4 at 4.4 million and 4e-5 at 110 million parameters meets all of them.
+  2019 (small BERTs: the best of 3e-4, 1e-4, 5e-5 and 3e-5), Liu et al. 2019 (RoBERTa-large: 1e-5 to 3e-5). A power law
+  through 4e-4 at 4.4 million and 4e-5 at 110 million parameters meets them.
+- A head on frozen weights: our own measurements (5e-3 to 2e-2 at 4.4 million parameters); SetFit trains such heads with
+  1e-2. Wider models have larger sums in the head, so that its rate falls with the root of their size.
 - From scratch: Brown et al. 2020, table 2.1 (6e-4 at 125 million, 3e-4 at 350 million, 2e-4 at 1.3 billion).
 - LoRA: Hu et al. 2022 (2e-4 to 5e-4 for RoBERTa and GPT-2); Schulman et al. 2025, "LoRA without regret" (ten times the
   rate of full fine-tuning).
@@ -28,6 +31,7 @@ from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.contract.spec.auto import AUTO
 from backend.data.rows import Rows
+from backend.models.inspection import read_config
 from backend.preflight.datasets import Splits, make_task
 from backend.preflight.steps import steps_per_epoch, total_steps
 from backend.tasks.task import Columns
@@ -37,6 +41,8 @@ KEYS = ("batch_size", "epochs", "learning_rate", "warmup")
 LEAST_RATE, MOST_RATE = 1e-5, 5e-4
 """Of all weights of a pretrained model, with AdamW."""
 LEAST_ADAPTER_RATE, MOST_ADAPTER_RATE = 1e-4, 1e-3
+LEAST_HEAD_RATE, MOST_HEAD_RATE = 1e-3, 1e-2
+"""Of a head alone."""
 LEAST_NEW_RATE, MOST_NEW_RATE = 1e-4, 1e-3
 OPTIMIZERS = {"lion": 0.2, "sgd": 100.0}
 """An optimizer's learning rate as a multiple of AdamW's; 1 for those not listed."""
@@ -67,6 +73,8 @@ class TrainingSize:
     has_adapter: bool = False
     writes: bool = False
     """Whether the model's outputs are text."""
+    trains_head: bool = False
+    """Whether everything below the head is frozen."""
 
 
 def learning_rate(size: TrainingSize, optimizer: str = "adamw") -> float:
@@ -75,6 +83,8 @@ def learning_rate(size: TrainingSize, optimizer: str = "adamw") -> float:
         rate = _clamp(6e-4 * (size.parameters / 125e6) ** -0.5, LEAST_NEW_RATE, MOST_NEW_RATE)
     elif size.has_adapter:
         rate = _clamp(10 * _full_rate(size.parameters), LEAST_ADAPTER_RATE, MOST_ADAPTER_RATE)
+    elif size.trains_head:
+        rate = _clamp(1e-2 * (max(1, size.parameters) / 4.4e6) ** -0.5, LEAST_HEAD_RATE, MOST_HEAD_RATE)
     else:
         rate = _clamp(_full_rate(size.parameters), LEAST_RATE, MOST_RATE)
     return float(f"{rate * OPTIMIZERS.get(optimizer, 1.0):.0e}")
@@ -120,13 +130,21 @@ def needs_size(spec: RunSpec) -> bool:
     return any(getattr(spec.training, name) == AUTO for name in KEYS)
 
 
-def resolve(spec: RunSpec, splits: Splits, parameters: Callable[[], int]) -> AutoResolution:
-    """Choose what is `auto` in `spec`. `parameters` counts those of the model, which may have to be read for that."""
+@dataclass(frozen=True)
+class ModelSize:
+    """What the settings need to know about the model."""
+
+    parameters: int
+    folder: Path
+    """With its configuration."""
+
+
+def resolve(spec: RunSpec, splits: Splits, model: Callable[[], ModelSize]) -> AutoResolution:
+    """Choose what is `auto` in `spec`. `model` is called only if needed, because it may have to be fetched for that."""
     if not needs_size(spec):
         return AutoResolution(spec, ())
-    return choose(
-        spec, training_size(spec, splits.rows["train"], splits.columns, splits.facts["max_length"], parameters())
-    )
+    size = training_size(spec, splits.rows["train"], splits.columns, splits.facts["max_length"], model())
+    return choose(spec, size)
 
 
 def choose(spec: RunSpec, size: TrainingSize) -> AutoResolution:
@@ -140,15 +158,18 @@ def choose(spec: RunSpec, size: TrainingSize) -> AutoResolution:
     return AutoResolution(spec.model_copy(update={"training": training}), tuple(chosen))
 
 
-def training_size(spec: RunSpec, train: Rows, columns: Columns, max_length: int, parameters: int) -> TrainingSize:
+def training_size(spec: RunSpec, train: Rows, columns: Columns, max_length: int, model: ModelSize) -> TrainingSize:
     """The size of a training run with these rows."""
+    writes = make_task(spec).head.declared.over_vocabulary
+    freezes_all = "encoder" in spec.model.frozen and not read_config(model.folder).get("is_encoder_decoder")
     return TrainingSize(
         model=Path(spec.model.name_or_path).name or spec.model.name_or_path,
-        parameters=parameters,
+        parameters=model.parameters,
         examples=_count_examples(spec, train, columns, max_length),
         is_new=spec.model.initialise == "from_config",
         has_adapter=spec.adapter is not None,
-        writes=make_task(spec).head.declared.over_vocabulary,
+        writes=writes,
+        trains_head=freezes_all and not writes,  # the head over a vocabulary is pretrained as well
     )
 
 
@@ -200,6 +221,8 @@ def _choose_learning_rate(size: TrainingSize, training: TrainingSection) -> tupl
         return value, message("learning rate {value}: {model} has {count} million parameters, and they are new; new weights need larger steps", **facts)  # fmt: skip
     if size.has_adapter:
         return value, message("learning rate {value}: {model} has {count} million parameters, and an adapter needs about ten times larger steps than full fine-tuning", **facts)  # fmt: skip
+    if size.trains_head:
+        return value, message("learning rate {value}: the {count} million parameters of {model} are frozen, and a head needs larger steps", **facts)  # fmt: skip
     if value >= 1e-4:
         return value, message("learning rate {value}: {model} has {count} million parameters; small models need larger steps", **facts)  # fmt: skip
     return value, message("learning rate {value}: {model} has {count} million parameters; large models need smaller steps", **facts)  # fmt: skip

@@ -14,6 +14,7 @@ from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, model_options
+from backend.preflight.auto_settings import ModelSize
 from backend.preflight.datasets import ignore_progress, load_splits, make_task
 from backend.preflight.engine_choice import check_engine, position
 from backend.preflight.task_facts import FittedFacts
@@ -85,7 +86,7 @@ def check(
     splits = load_splits(spec, folder, report)
     if splits.guessed:
         say(splits.guessed)
-    auto = auto_settings.resolve(spec, splits, lambda: count_parameters(spec, model or _describe_model(spec)))
+    auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
     for setting in auto.chosen:
         say(setting.reason)
     commit = model.commit if model and model.commit else spec.model.revision
@@ -101,6 +102,11 @@ def check(
 def count_parameters(spec: RunSpec, model: ModelLocation) -> int:
     """The parameters of the model: as the hub says, else as its files or its configuration say."""
     return (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
+
+
+def model_size(spec: RunSpec, model: ModelLocation) -> ModelSize:
+    """What automatic settings need to know about the model."""
+    return ModelSize(count_parameters(spec, model), model.folder)
 
 
 def _describe_model(spec: RunSpec) -> ModelLocation:

@@ -20,7 +20,7 @@ from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, measurements, model_options, sample_lengths, time_estimate
 from backend.preflight.auto_settings import AutoResolution
-from backend.preflight.checks import check_model, count_parameters, locate_model
+from backend.preflight.checks import check_model, count_parameters, locate_model, model_size
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
 from backend.preflight.fixes import MemoryFacts, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
@@ -104,7 +104,7 @@ def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoRe
     started = time.perf_counter()
     splits = load_splits(spec, model.folder, report)
     reading = time.perf_counter() - started
-    auto = auto_settings.resolve(given, splits, lambda: count_parameters(spec, model))
+    auto = auto_settings.resolve(given, splits, lambda: model_size(spec, model))
     return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), auto.chosen), reading
 
 

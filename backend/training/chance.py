@@ -20,9 +20,10 @@ def find_retry(opened: RunSetup, metrics: dict[str, float]) -> RunFix | None:
     if not is_at_chance(metrics, opened.plan.trivial):
         return None
     session = opened.session
-    parameters = planner.count_parameters(session.spec, opened.model_folder)
+    folder = opened.model_folder
+    model = auto_settings.ModelSize(planner.count_parameters(session.spec, folder), folder)
     size = auto_settings.training_size(
-        session.spec, opened.rows["train"], session.columns, session.facts["max_length"], parameters
+        session.spec, opened.rows["train"], session.columns, session.facts["max_length"], model
     )
     return RunFix(other_settings(session.spec, size), is_retry=True)
 

@@ -1,5 +1,7 @@
 """What `auto` chooses: known values, bounds, and how the numbers reach the plan and the run."""
 
+import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from backend.preflight import auto_settings, checks
-from backend.preflight.auto_settings import TrainingSize
+from backend.preflight.auto_settings import ModelSize, TrainingSize
 from backend.preflight.cost import plan
+from backend.preflight.datasets import load_splits
 from backend.preflight.resolve import BEFORE_AUTO, read_run, resolve
 
 CPU = Device("cpu", 0, "Processor", 8000.0, 6000.0, ["float32"])
@@ -45,6 +48,13 @@ def test_an_adapter_takes_ten_times_larger_steps(parameters: int, rate: float):
     assert auto_settings.learning_rate(size(parameters, has_adapter=True)) == rate
 
 
+@pytest.mark.parametrize(
+    ("parameters", "rate"), [(4_385_920, 1e-2), (22_713_216, 4e-3), (109_482_240, 2e-3), (1_300_000_000, 1e-3)]
+)
+def test_a_head_on_frozen_weights_takes_larger_steps_still(parameters: int, rate: float):
+    assert auto_settings.learning_rate(size(parameters, trains_head=True)) == rate
+
+
 @pytest.mark.parametrize(("parameters", "rate"), [(4_385_920, 1e-3), (124_000_000, 6e-4), (1_300_000_000, 2e-4)])
 def test_new_weights_take_the_steps_of_pretraining(parameters: int, rate: float):
     assert auto_settings.learning_rate(size(parameters, is_new=True)) == rate
@@ -52,7 +62,12 @@ def test_new_weights_take_the_steps_of_pretraining(parameters: int, rate: float)
 
 @pytest.mark.parametrize(
     ("kind", "least", "most"),
-    [({}, 1e-5, 5e-4), ({"has_adapter": True}, 1e-4, 1e-3), ({"is_new": True}, 1e-4, 1e-3)],
+    [
+        ({}, 1e-5, 5e-4),
+        ({"has_adapter": True}, 1e-4, 1e-3),
+        ({"trains_head": True}, 1e-3, 1e-2),
+        ({"is_new": True}, 1e-4, 1e-3),
+    ],
 )
 def test_the_learning_rate_falls_with_size_within_bounds(kind: dict[str, bool], least: float, most: float):
     rates = [auto_settings.learning_rate(size(parameters, **kind)) for parameters in PARAMETERS]
@@ -103,6 +118,37 @@ def test_the_plan_has_the_numbers_and_says_why():
     }
     assert found.auto[2].reason == "learning rate 4e-4: bert-tiny has 4.4 million parameters; small models need larger steps"  # fmt: skip
     assert (found.batch_size, found.total_steps) == (8, 12 * 45)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "config", "rate", "reason"),
+    [
+        (
+            ["encoder"],
+            {},
+            1e-2,
+            "the 4.4 million parameters of bert-tiny are frozen, and a head needs larger steps",
+        ),
+        (["embeddings", 1], {}, 4e-4, "bert-tiny has 4.4 million parameters; small models need larger steps"),
+        (
+            ["encoder"],
+            {"is_encoder_decoder": True},
+            4e-4,
+            "bert-tiny has 4.4 million parameters; small models need larger steps",
+        ),
+    ],
+)
+def test_the_rate_goes_by_what_is_trained(
+    frozen: list[str | int], config: dict[str, Any], rate: float, reason: str, tmp_path: Path
+):
+    model = tmp_path / "bert-tiny"
+    shutil.copytree(DEMO["model"]["name_or_path"], model)
+    values = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    (model / "config.json").write_text(json.dumps(values | config), encoding="utf-8")
+    spec = resolve({**DEMO, "model": {"name_or_path": str(model), "frozen": frozen}}, Path())
+    splits = load_splits(spec, model)
+    chosen = auto_settings.resolve(spec, splits, lambda: ModelSize(4_385_920, model)).chosen
+    assert (chosen[2].value, chosen[2].reason) == (rate, f"learning rate {rate:.0e}: {reason}".replace("e-0", "e-"))
 
 
 def test_what_a_person_sets_holds():
