@@ -37,7 +37,7 @@ class Case:
             "version": 1,
             "name": self.title,
             "model": {"name_or_path": str(DEMO / "bert-tiny")},
-            "training": {"max_steps": STEPS, "epochs": 100, "batch_size": 4, "learning_rate": 3e-4, "checkpoint_every": 3},
+            "training": {"max_steps": STEPS, "epochs": 100, "batch_size": 4, "learning_rate": 3e-4, "warmup": 0.0, "checkpoint_every": 3},
             "evaluation": {"every": 3},
             "hardware": {"engine": self.engine, "device": "cpu", "precision": "float32"},
         }  # fmt: skip
