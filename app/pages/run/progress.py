@@ -2,15 +2,15 @@
 
 import time
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.backend_words import capitalize, translate_word
 from app.core.i18n import tr, trn
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import RunStatus
+from app.core.runs.run_status import NO_CURVES, RunStatus
 from app.core.runs.series import Series
 from app.widgets.boxes import hbox, vbox
 from app.widgets.card import KpiTile, label
@@ -149,13 +149,19 @@ def _set(label: QLabel, text: str) -> None:
         label.setText(text)
 
 
-class ProgressTiles(QWidget):
-    """Eight numbers, in one row or two."""
+class ProgressTiles(QStackedWidget):
+    """Eight numbers, in one row or two; until there is one, a sentence in a place of the same size."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tiles = {key: KpiTile(caption) for key, caption in CAPTIONS.items()}
-        self._grid = QGridLayout(self)
+        self.nothing = label("", "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._numbers = QWidget()
+        for page in (self.nothing, self._numbers):
+            self.addWidget(page)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._grid = QGridLayout(self._numbers)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(12)
         self._columns = 0
@@ -166,7 +172,9 @@ class ProgressTiles(QWidget):
         self._arrange(FEW)
 
     def clear(self) -> None:
-        """Clear the numbers: there is no run."""
+        """Show nothing: there is no run, or it has not been read yet."""
+        self.nothing.clear()
+        self.setCurrentWidget(self.nothing)
         self._state = None
         self._aging.stop()
         for tile in self.tiles.values():
@@ -174,6 +182,9 @@ class ProgressTiles(QWidget):
 
     def show_state(self, state: RunState, outcome: RunStatus) -> None:
         """Show the changed values; unchanged text costs nothing."""
+        has_numbers = bool(state.series or state.metric_series)
+        self.setCurrentWidget(self._numbers if has_numbers else self.nothing)
+        _set(self.nothing, "" if has_numbers else _words_without_numbers(outcome))
         self._show_losses(state)
         self._show_metric(state)
         total = (
@@ -280,6 +291,14 @@ class ProgressTiles(QWidget):
         for column in range(8):
             self._grid.setColumnStretch(column, 1 if column < columns else 0)
         self._show_rows()
+
+
+def _words_without_numbers(outcome: RunStatus) -> str:
+    if outcome.lacks_events:
+        return NO_CURVES
+    if outcome.alive:
+        return tr("Loss, speed and memory appear here with the first step.")
+    return tr("The run ended before its first step.")
 
 
 def _left_out(state: RunState) -> str:

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import RunStatus
@@ -26,12 +27,29 @@ def started() -> RunState:
     return state
 
 
+def take_step(state: RunState) -> None:
+    state.apply(
+        events.StepFinished(
+            time=time.time(),
+            step=1,
+            epoch=0.1,
+            loss=0.7,
+            learning_rate=1e-4,
+            gradient_norm=1.0,
+            rows=8,
+            tokens=80,
+            seconds=0.1,
+        )
+    )
+
+
 def measure(state: RunState, seconds_ago: float) -> None:
     state.apply(events.MemoryMeasured(time=time.time() - seconds_ago, step=1, memory_mb=412))
 
 
 def test_a_memory_reading_says_its_age_once_it_is_old(tiles: ProgressTiles):
     state, tile = started(), tiles.tiles["memory"]
+    take_step(state)
     measure(state, 200)
     tiles.show_state(state, RunStatus("running"))
     assert tile.value() == "412 MB"
@@ -39,3 +57,38 @@ def test_a_memory_reading_says_its_age_once_it_is_old(tiles: ProgressTiles):
     measure(state, 0)
     tiles.show_state(state, RunStatus("running"))
     assert tile.accessibleDescription() == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (RunStatus("queued"), "Loss, speed and memory appear here with the first step."),
+        (RunStatus("starting"), "Loss, speed and memory appear here with the first step."),
+        (RunStatus("failed"), "The run ended before its first step."),
+        (RunStatus("finished", lacks_events=True), "No curves: events.jsonl was deleted."),
+    ],
+)
+def test_before_the_first_step_a_sentence_stands_where_the_tiles_come(tiles: ProgressTiles, outcome, words: str):
+    tiles.show_state(started(), outcome)
+    assert tiles.nothing.isVisible()
+    assert tiles.nothing.text() == words
+    assert not any(tile.isVisible() for tile in tiles.tiles.values())
+
+
+def test_the_first_step_brings_the_tiles_and_moves_nothing(qtbot, tiles: ProgressTiles):
+    page = QWidget()
+    qtbot.addWidget(page)
+    column, below = QVBoxLayout(page), QWidget()
+    column.addWidget(tiles)
+    column.addWidget(below, 1)
+    page.resize(1000, 600)
+    page.show()
+    state = started()
+    tiles.show_state(state, RunStatus("running"))
+    before = below.geometry()
+    take_step(state)
+    measure(state, 0)
+    tiles.show_state(state, RunStatus("running"))
+    QApplication.processEvents()
+    assert all(tile.isVisible() for tile in tiles.tiles.values())
+    assert below.geometry() == before
