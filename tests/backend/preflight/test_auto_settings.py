@@ -95,7 +95,7 @@ def test_few_rows_are_seen_often_and_text_less_so():
     assert auto_settings.epochs(size(rows=360)) == 12
     assert auto_settings.epochs(size(rows=360, writes=True)) == 5
     assert auto_settings.epochs(size(rows=360, is_new=True, writes=True)) == 20
-    assert auto_settings.epochs(size(rows=2_400)) == 3
+    assert [auto_settings.epochs(size(rows=rows)) for rows in (2_000, 5_000, 10_000)] == [10, 4, 3]
 
 
 @pytest.mark.parametrize("rows", ROWS)
