@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
     window.first_painted.connect(lambda: _after_first_paint(window, options))
     _quit_on_interrupt(application)
-    sys.excepthook = lambda *error: _tell_of_mistake(window, *error)
+    sys.excepthook = lambda *error: _report_exception(window, *error)
     window.show()
     code = application.exec()
     return OPEN_AGAIN if window.opens_again else code
@@ -97,7 +97,7 @@ def _quit_on_interrupt(application: QApplication) -> None:
     wake.start()
 
 
-def _tell_of_mistake(
+def _report_exception(
     window: "MainWindow", kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Report an unexpected exception, for example a full disk: the window continues."""

@@ -65,8 +65,8 @@ CONNECTIONS = (
     ("new_run", "data_requested", "_on_data_requested"),
     ("new_run", "tokenizer_requested", "_on_tokenizer_requested"),
     ("run", "rows_requested", "_on_rows_requested"),
-    ("settings", "theme_changed", "_on_look_chosen"),
-    ("settings", "text_size_changed", "_on_look_chosen"),
+    ("settings", "theme_changed", "_on_appearance_chosen"),
+    ("settings", "text_size_changed", "_on_appearance_chosen"),
     ("settings", "restart_wanted", "_on_restart_wanted"),
 )
 """Page, its signal, who hears it. A signal that a page does not have is not connected."""
@@ -98,8 +98,8 @@ class MainWindow(QMainWindow):
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
         self.ring = FocusRing(self)
-        self.look = Appearance(preferences, self)
-        self.look.changed.connect(self._on_look_changed)
+        self.appearance = Appearance(preferences, self)
+        self.appearance.changed.connect(self._on_appearance_changed)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
         self.commands = Commands(self.centralWidget(), self)
         self._offer_actions()
@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
         return [
             Action(tr("Find actions, pages, runs"), self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
             Action(tr("Show keyboard shortcuts"), self.commands.show_sheet, "F1; ?", "info"),
-            *self.look.offered_actions(),
+            *self.appearance.offered_actions(),
             Action(tr("Take a tour"), self.show_tour, icon="external", words=tr("tour help first steps")),
             Action(tr("Toggle full screen"), self._switch_full_screen, "F11", "external"),
             Action(tr("Close the window (runs keep going)"), self.close, "Ctrl+Q", "close", words=tr("quit exit")),
@@ -232,10 +232,10 @@ class MainWindow(QMainWindow):
         for ended in self._endings.take(self.context.library.runs):
             self.show_message(ended.kind, ended.text)
             if self.preferences.desktop_messages and not self.isActiveWindow():
-                self._tell_desktop(ended.text, ended.kind == "error")
+                self._notify_desktop(ended.text, ended.kind == "error")
         self._see_endings()
 
-    def _tell_desktop(self, text: str, is_error: bool) -> None:
+    def _notify_desktop(self, text: str, is_error: bool) -> None:
         from app.services.notifications import notify  # nothing of the services before the first paint
 
         if not self.desktop.show_message(tr("Burnish"), text, is_error):
@@ -344,10 +344,10 @@ class MainWindow(QMainWindow):
             self.tour = Tour(self.centralWidget(), [TourStep(*words, lambda at=at: at) for words, at in stops])
         self.tour.begin()
 
-    def _on_look_chosen(self) -> None:
-        self.look.apply()
+    def _on_appearance_chosen(self) -> None:
+        self.appearance.apply()
 
-    def _on_look_changed(self) -> None:
+    def _on_appearance_changed(self) -> None:
         settings = self.panel("settings")
         if settings is not None:
             settings.show_preferences()  # type: ignore[attr-defined]

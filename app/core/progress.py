@@ -135,7 +135,7 @@ class WorkStage:
         self._name = name.removesuffix("…")
         self._progress = Progress()
 
-    def tell(self, progress: Progress, now: float) -> None:
+    def report(self, progress: Progress, now: float) -> None:
         """Report progress; a different text starts another stage."""
         name = translate_word(progress.text).removesuffix("…") or self._name
         if name != self._name:

@@ -144,7 +144,7 @@ class BackendClient(QObject):
             self._send(request)
         elif not self._closing:
             self._start("starting")
-        self._tell()
+        self._update_state()
         return PendingQuery(self, request.id)
 
     def is_open(self, number: int) -> bool:
@@ -155,7 +155,7 @@ class BackendClient(QObject):
         """Drop a query and tell the helper to stop working on it."""
         if self._questions.pop(number, None) and self._process is not None:
             self._send(protocol.Request(number, protocol.CANCEL))
-        self._tell()
+        self._update_state()
 
     def close(self) -> None:
         """End the helper by closing its stdin."""
@@ -293,7 +293,7 @@ class BackendClient(QObject):
                 question.on_progress(reply.progress)
             return
         del self._questions[reply.id]
-        self._tell()
+        self._update_state()
         _deliver(question, reply)
 
     def _on_unreadable(self, line: bytes, *, is_whole: bool = False) -> None:
@@ -312,7 +312,7 @@ class BackendClient(QObject):
                 answered = list(self._questions.values())
                 self._questions.clear()
             self._replace()
-        self._tell()
+        self._update_state()
         for question in answered:
             words = tr(
                 "Couldn't read the helper's answer to “{query}”. Try again, or run `burnish doctor`.",
@@ -334,7 +334,7 @@ class BackendClient(QObject):
         else:
             self._set_state("stopped")
 
-    def _tell(self) -> None:
+    def _update_state(self) -> None:
         if self._process is not None and not (self._state in ("starting", "restarting") and self._questions):
             self._set_state("busy" if self._questions else "ready")
 

@@ -16,7 +16,7 @@ TOO_LONG = tr("The answer is too long to show. Use burnish predict with a file i
 class InteractiveSession(QObject):
     """At most one round of queries is open. `place` counts the models from 0."""
 
-    opening = Signal(int, float, float, str)
+    loading_progressed = Signal(int, float, float, str)
     """A model is being opened or fetched: place, done, total, unit."""
     written = Signal(int, str)
     """All text that this model has written so far."""
@@ -79,7 +79,7 @@ class InteractiveSession(QObject):
             self._text = progress.text if progress.done <= 1 else self._text + progress.text
             self.written.emit(self.place, self._text)
         elif progress.total:
-            self.opening.emit(self.place, progress.done, progress.total, progress.unit)
+            self.loading_progressed.emit(self.place, progress.done, progress.total, progress.unit)
 
     def _on_answer(self, answer: object) -> None:
         if not isinstance(answer, Answer):

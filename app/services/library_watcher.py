@@ -28,14 +28,14 @@ class LibraryWatcher(QObject):
     def __init__(self, library: RunLibrary, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.library = library
-        self._look: Iterator[None] | None = None
+        self._reading: Iterator[None] | None = None
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._on_tick)
         self._timer.start()
 
-    def look_now(self) -> None:
+    def refresh_now(self) -> None:
         """Refresh at once and from the start: what was already read may have changed."""
-        self._look = None
+        self._reading = None
         self._timer.start(0)
 
     def annotate(self, path: Path, notes: RunNotes) -> str:
@@ -53,13 +53,13 @@ class LibraryWatcher(QObject):
 
     def _on_tick(self) -> None:
         before = self.library.runs
-        self._look = self._look or self.library.look()
+        self._reading = self._reading or self.library.read_changes()
         end = time.perf_counter() + SLICE_SECONDS
-        for _ in self._look:
+        for _ in self._reading:
             if time.perf_counter() >= end:
                 self._timer.start(SLICE_MS)
                 return
-        self._look = None
+        self._reading = None
         self._timer.start(INTERVAL_MS if any(run.alive for run in self.library.runs) else ENDED_MS)
         if self.library.runs != before:
             self.changed.emit()
@@ -74,19 +74,19 @@ class EngineStatus(QObject):
         super().__init__(parent)
         self._client, self._watcher = client, watcher
         self._version = ""
-        watcher.changed.connect(self._tell)
-        client.state_changed.connect(self._tell)
+        watcher.changed.connect(self._emit_changed)
+        client.state_changed.connect(self._emit_changed)
 
     def start(self) -> None:
         """Query the versions once and emit what is known."""
-        self._client.ask("catalog", {}, self._on_catalog, lambda mistake: self._tell())
-        self._tell()
+        self._client.ask("catalog", {}, self._on_catalog, lambda mistake: self._emit_changed())
+        self._emit_changed()
 
     def _on_catalog(self, catalog: Any) -> None:
         versions = catalog.versions
         name = next((name for name in ("torch", "jax") if versions.get(name)), "")
         self._version = f"{name} {versions[name].split('+')[0]}" if name else tr("no engine installed")
-        self._tell()
+        self._emit_changed()
         self._watcher.changed.emit()  # lists show the titles of tasks, which the catalog has brought
 
     def text(self) -> str:
@@ -96,5 +96,5 @@ class EngineStatus(QObject):
             words.append(tr("helper restarting"))
         return " · ".join([*words, *([self._version] if self._version and len(words) == 1 else [])])
 
-    def _tell(self, *_: object) -> None:
+    def _emit_changed(self, *_: object) -> None:
         self.changed.emit(self.text())

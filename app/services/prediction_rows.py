@@ -216,7 +216,7 @@ class ChosenRows(QObject):
     changed = Signal(object)
     """Row numbers in order; None for all rows as they are in the file."""
     refused = Signal(str)
-    opening = Signal(float)
+    loading_progressed = Signal(float)
     """Which part of a large file has been laid out for quick reading."""
     opened = Signal()
     waiting = Signal(bool)
@@ -227,7 +227,7 @@ class ChosenRows(QObject):
         self._client = client
         self._rows: PredictionRows | None = None
         self._wanted: tuple[RowFilter, tuple[str, bool]] = (RowFilter(), ("", False))
-        self._opening: PendingQuery | None = None
+        self._open_query: PendingQuery | None = None
         self._question = LatestQuestion(
             client, "filter_predictions", self._on_answered, self._on_mistake, None, "parquet"
         )
@@ -238,16 +238,16 @@ class ChosenRows(QObject):
         self._rows = rows
         if rows.needs_pages:
             question = {"parquet": str(rows.path)}
-            self._opening = self._client.ask(
+            self._open_query = self._client.ask(
                 "open_predictions", question, self._on_opened, self._on_not_opened, self._on_progress
             )
 
     def close(self) -> None:
         """Show nothing from now on."""
-        if self._opening is not None:
-            self._opening.cancel()
+        if self._open_query is not None:
+            self._open_query.cancel()
         self._question.ignore()
-        self._rows, self._opening = None, None
+        self._rows, self._open_query = None, None
         self._wanted = (RowFilter(), ("", False))
 
     @property
@@ -262,11 +262,11 @@ class ChosenRows(QObject):
             return
         if wanted.is_empty and not sort[0]:
             self._question.ignore()
-            self._tell(None)
+            self._emit_changed(None)
         elif self._rows.small and wanted.is_plain and sort[0] in ("", CONFIDENCE, *self._rows.pages.columns):
             self._question.ignore()
-            self._tell(self._rows.filter(wanted.right, wanted.text, *sort).tolist())
-        elif self._opening is None:
+            self._emit_changed(self._rows.filter(wanted.right, wanted.text, *sort).tolist())
+        elif self._open_query is None:
             question: dict[str, Any] = {"parquet": str(self._rows.path), **wanted.question()}
             question |= {"sort_by": sort[0] or None, "descending": sort[1]}
             self._question.ask(question)
@@ -274,7 +274,7 @@ class ChosenRows(QObject):
         else:
             self.waiting.emit(True)
 
-    def _tell(self, indices: Sequence[int] | None) -> None:
+    def _emit_changed(self, indices: Sequence[int] | None) -> None:
         self.waiting.emit(False)
         self.changed.emit(indices)
 
@@ -283,7 +283,7 @@ class ChosenRows(QObject):
         if rows is None or self._question.open or self._question.answered.get("parquet") != str(rows.path):
             ArrowAnswer(answer.arrow).discard()
             return
-        self._tell(rows.pages.read_indices(answer.arrow))  # type: ignore[arg-type]
+        self._emit_changed(rows.pages.read_indices(answer.arrow))  # type: ignore[arg-type]
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self.waiting.emit(False)
@@ -293,7 +293,7 @@ class ChosenRows(QObject):
 
     def _on_opened(self, pages: PredictionPages) -> None:
         assert self._rows is not None
-        self._opening = None
+        self._open_query = None
         try:
             self._rows.pages.map(pages.arrow)
         except (OSError, ValueError) as error:
@@ -302,12 +302,12 @@ class ChosenRows(QObject):
         self.want(*self._wanted)
 
     def _on_not_opened(self, mistake: ErrorReply) -> None:
-        self._opening = None
+        self._open_query = None
         self.opened.emit()
         self._on_mistake(mistake)
 
     def _on_progress(self, progress: Progress) -> None:
-        self.opening.emit(progress.done / progress.total if progress.total else 0.0)
+        self.loading_progressed.emit(progress.done / progress.total if progress.total else 0.0)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class RunWatcher(QObject):
         """Stop watching."""
         self._timer.stop()
 
-    def look_now(self) -> None:
+    def refresh_now(self) -> None:
         """Check whether the run is alive at the next tick, for example after a request."""
         self._life_looked, self._settled = 0.0, ()
         self._timer.setInterval(BUSY_MS)
@@ -87,9 +87,9 @@ class RunWatcher(QObject):
         if not more and not self.is_caught_up:
             self.is_caught_up = True
             self._life_looked = 0.0
-            self._look_at_life()
+            self._check_alive()
             self.caught_up.emit()
-        self._look_at_life()
+        self._check_alive()
         self._timer.setInterval(BUSY_MS if more else IDLE_MS if self.outcome.alive else OVER_MS)
         is_over = not more and not logged and not self.outcome.alive
         self._settled = stamps if is_over and has_settled(stamps[0]) else ()
@@ -118,7 +118,7 @@ class RunWatcher(QObject):
         took_any = False
         try:
             with open_unlinked(self.folder.events) as file:
-                self._begin_anew_if_shorter(file.seek(0, 2))
+                self._restart_if_shorter(file.seek(0, 2))
                 file.seek(self._offset)
                 while True:
                     took = self._take(file.read(CHUNK_BYTES), file)
@@ -127,7 +127,7 @@ class RunWatcher(QObject):
                         break
         except OSError:  # missing, or replaced by a link
             took = 0
-            self._begin_anew_if_shorter(0)
+            self._restart_if_shorter(0)
         if took_any:
             self.advanced.emit()
         return took > 0
@@ -150,7 +150,7 @@ class RunWatcher(QObject):
         file.seek(self._offset)
         return used
 
-    def _begin_anew_if_shorter(self, size: int) -> None:
+    def _restart_if_shorter(self, size: int) -> None:
         if size < self._offset:
             self._offset = 0
             self.state = RunState()
@@ -180,7 +180,7 @@ class RunWatcher(QObject):
 
     # Life
 
-    def _look_at_life(self) -> None:
+    def _check_alive(self) -> None:
         now = time.monotonic()
         if now - self._life_looked < LIFE_SECONDS or not self.is_caught_up:
             return

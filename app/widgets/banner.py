@@ -10,7 +10,7 @@ from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.errors import Fix
 
-_LOOK = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
+_STYLES = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
 _ICON = {"info": "info", "success": "check", "warning": "warning", "error": "error"}
 
 NARROWEST = 120
@@ -51,7 +51,7 @@ class Banner(QFrame):
         text = in_titles(text)
         self.fix.hide()
         theme.role(self, f"banner-{kind}")
-        self._icon.set_icon(_ICON[kind], _LOOK[kind])
+        self._icon.set_icon(_ICON[kind], _STYLES[kind])
         self._text.setText(text)
         self.setAccessibleName(text)
         self.setVisible(bool(text))

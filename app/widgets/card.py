@@ -127,7 +127,7 @@ class KpiTile(QFrame):
             column.addWidget(part)
         column.addStretch(1)
         self._sub.setVisible(bool(sub))
-        self._tell()
+        self._update_accessible_name()
 
     def value(self) -> str:
         """The displayed text of the number."""
@@ -136,17 +136,17 @@ class KpiTile(QFrame):
     def set_caption(self, caption: str) -> None:
         """Change the caption."""
         self._caption.setText(caption)
-        self._tell()
+        self._update_accessible_name()
 
     def set_value(self, value: str, sub: str | None = None) -> None:
         """Change the number and, if given, the line below; unchanged text costs nothing."""
         if value != self._value.text():
             self._value.setText(value)
-            self._tell()
+            self._update_accessible_name()
         if sub is not None and sub != self._sub.text():
             self._sub.setText(sub)
             self.setAccessibleDescription(sub.strip())
             self._sub.setVisible(bool(sub))
 
-    def _tell(self) -> None:
+    def _update_accessible_name(self) -> None:
         self.setAccessibleName(f"{self._caption.text()}: {self._value.text()}")

@@ -166,7 +166,7 @@ class WorkRow(QWidget):
     def show_progress(self, progress: Progress) -> None:
         """Show the progress; the time keeps counting even without further reports."""
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        self._stage.tell(progress, time.monotonic())
+        self._stage.report(progress, time.monotonic())
         self._show_words()
 
     def end(self) -> None:

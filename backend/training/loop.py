@@ -212,7 +212,7 @@ class TrainingLoop:
             self._spec.training.keep_checkpoints,
             opened.note if attempt.hosts.is_first else None,
         )
-        self._told = False  # that evaluations lack the metric that decides
+        self._has_warned = False  # that evaluations lack the metric that decides
         self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
 
     def train(self) -> str | None:
@@ -298,8 +298,8 @@ class TrainingLoop:
         seconds = stages.clock() - started
         metrics = self._attempt.hosts.agree(lambda: dict(scored.metrics))
         is_best = split == "validation" and self._best.apply(dict(metrics), step)
-        if split == "validation" and self._best.lacks(metrics) and not self._told:
-            self._told = True
+        if split == "validation" and self._best.lacks(metrics) and not self._has_warned:
+            self._has_warned = True
             stages.warn("best_metric", _missing_metric_message(self._best.metric, list(metrics)))
         if split == "validation" and len(rows):
             seed, columns = self._spec.training.seed, self._session.columns

@@ -177,9 +177,9 @@ def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
     palette.field.setText("dark theme")
     palette._take(palette.list.currentIndex())
     assert theme.is_dark()
-    assert window.panel("settings").look.themes.checkedId() == 2  # type: ignore[union-attr]
+    assert window.panel("settings").appearance.themes.checkedId() == 2  # type: ignore[union-attr]
     assert preferences.load(window.preferences.path).theme == "dark"
-    window.look.choose_theme("light")
+    window.appearance.choose_theme("light")
 
 
 def test_no_two_actions_in_view_share_a_key_and_all_keys_mean_something(window: MainWindow):

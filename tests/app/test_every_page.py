@@ -221,7 +221,7 @@ def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
         ("report", page.sections.data.report.click, lambda: page.report),
         ("unusable", page.data_controller.show_unusable, lambda: page.data_controller.unusable),
         ("row", lambda: page.data_controller.show_row(3), lambda: page.data_controller.row),
-        ("presets", page.presets.look, lambda: page.presets.dialog),
+        ("presets", page.presets.open_dialog, lambda: page.presets.dialog),
         ("preset saving", page.presets.ask_save, lambda: page.presets.saving),
     ):
         show()

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox
 from shiboken6 import getCppPointer
 
 from app import theme
-from app.__main__ import _tell_of_mistake
+from app.__main__ import _report_exception
 from app.core import preferences
 from app.core.runs.run_library import RunSummary
 from app.main_window import CONNECTIONS, PAGES, RUNS, MainWindow
@@ -126,10 +126,10 @@ def test_every_connection_has_its_slot():
 def test_choosing_a_theme_changes_the_window_and_is_remembered(window: MainWindow):
     opened(window, "settings")
     panel = window.panel("settings")
-    panel.look.themes.button(2).click()  # type: ignore[union-attr]
+    panel.appearance.themes.button(2).click()  # type: ignore[union-attr]
     assert theme.is_dark()
     assert preferences.load(window.preferences.path).theme == "dark"
-    panel.look.themes.button(1).click()  # type: ignore[union-attr]
+    panel.appearance.themes.button(1).click()  # type: ignore[union-attr]
     assert not theme.is_dark()
 
 
@@ -141,7 +141,7 @@ def test_a_message_of_a_page_becomes_a_toast(window: MainWindow):
 
 def test_what_no_page_expected_is_told_and_not_only_printed(window: MainWindow, capsys):
     error = OSError("No space left on device")
-    _tell_of_mistake(window, OSError, error, None)
+    _report_exception(window, OSError, error, None)
     assert "No space left on device" in window.toasts.messages()[0]
     assert "No space left on device" in capsys.readouterr().err
 

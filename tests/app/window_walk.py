@@ -137,7 +137,7 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
     }
     if presets is not None:
         dialogs |= {
-            "presets": (presets.look, lambda: presets.dialog),
+            "presets": (presets.open_dialog, lambda: presets.dialog),
             "preset-saving": (presets.ask_save, lambda: presets.saving),
         }
     for name, (show, dialog) in dialogs.items():

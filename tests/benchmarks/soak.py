@@ -159,7 +159,7 @@ class Life:
     def _compare(self) -> None:
         panel: Any = self.window.show_page("runs")
         assert self.window.context is not None
-        self.window.context.library_watcher.look_now()
+        self.window.context.library_watcher.refresh_now()
         here = set(self.runs)
         self.until(lambda: here <= {run.path for run in panel.table.runs})
         panel.table.selectAll()

@@ -35,7 +35,7 @@ def verdict(state: RunState, alive: bool) -> Diagnosis:
     """What the user should know at a glance; for an active run also the remaining time."""
     if not state.step:
         return Diagnosis(tr("Training has not started yet.") if alive else tr("Training never started."))
-    found = next(filter(None, (check(state, alive) for check in _LOOKS)))
+    found = next(filter(None, (check(state, alive) for check in _CHECKS)))
     left = state.eta_seconds if alive else None
     more = tr("; about {left} left", left=formatting.duration(left)) if left is not None else ""
     return Diagnosis(f"{found.text}{more}.", found.kind)
@@ -459,9 +459,9 @@ def _evaluation_count_words(number: int) -> str:
     return _NUMBERS.get(number, str(number))
 
 
-_Look = Callable[[RunState, bool], Diagnosis | None]
-_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity, _at_chance)
-_LOOKS: tuple[_Look, ...] = (
+_Check = Callable[[RunState, bool], Diagnosis | None]
+_DOUBTS: tuple[_Check, ...] = (_not_a_number, _diverging, _one_label, _no_entity, _at_chance)
+_CHECKS: tuple[_Check, ...] = (
     *_DOUBTS,
     _getting_worse,
     _past_its_best,

@@ -27,7 +27,7 @@ MAX_CHUNKS = 8
 """Of a long run at one look; the rest waits for the next, so that no run holds up the others."""
 SETTLES_AFTER_NS = 3_000_000_000
 """File systems keep the time of a change in steps of up to two seconds: until then a second change may not show."""
-LOOKS_UNTIL_INSIDE = 20
+REFRESHES_UNTIL_INSIDE = 20
 """Of an ended run only the folder is looked at, and at every twentieth look, after half a minute, its files too."""
 
 
@@ -113,30 +113,30 @@ def waiting_words(ahead: Sequence[str]) -> str:
 
 
 class RunLibrary:
-    """All runs under a folder, newest first. `look` works in small steps, one run each."""
+    """All runs under a folder, newest first. `read_changes` works in small steps, one run each."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.runs: list[RunSummary] = []
         self._read: dict[str, _Read] = {}
-        self._looks = 0
+        self._refresh_count = 0
 
-    def look(self) -> Iterator[None]:
+    def read_changes(self) -> Iterator[None]:
         """Read what has changed; the list is replaced when the iterator ends."""
         found: list[RunSummary] = []
         present: dict[str, _Read] = {}
-        self._looks += 1
+        self._refresh_count += 1
         some_wait = False
         for number, path in enumerate(_paths(self.root)):
             read = self._read.get(path) or _Read(path)
-            if not read.is_settled(looks_inside=(number + self._looks) % LOOKS_UNTIL_INSIDE == 0):
+            if not read.is_settled(reads_inside=(number + self._refresh_count) % REFRESHES_UNTIL_INSIDE == 0):
                 if not read.folder.exists():
                     if fault := read.folder.fault():
                         name = read.folder.name
                         found.append(RunSummary(name, read.folder.path, "lost", name, message=fault, can_resume=False))
                     continue
-                self._read[path] = read  # a look that is given up has read it all the same
-                yield from read.look()
+                self._read[path] = read  # a refresh that is given up has read it all the same
+                yield from read.read_changes()
                 some_wait = some_wait or read.summary.waits
             present[path] = read
             found.append(read.summary)
@@ -154,7 +154,7 @@ class RunLibrary:
 
     def refresh(self) -> list[RunSummary]:
         """Read everything at once."""
-        for _ in self.look():
+        for _ in self.read_changes():
             pass
         return self.runs
 
@@ -190,7 +190,7 @@ class _Read:
         """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
         self.doubt = ""
 
-    def is_settled(self, looks_inside: bool) -> bool:
+    def is_settled(self, reads_inside: bool) -> bool:
         """Whether the summary is still valid: the run was over, and its folder has not changed since.
 
         Whatever Burnish does with an ended run (a new attempt, notes, a request) creates or renames a file there.
@@ -198,9 +198,9 @@ class _Read:
         """
         if not self._settled or changed_at(self._path) != self._settled[0]:
             return False
-        return not looks_inside or self._stamps() == self._settled
+        return not reads_inside or self._stamps() == self._settled
 
-    def look(self) -> Iterator[None]:
+    def read_changes(self) -> Iterator[None]:
         """Read new events, in portions, and summarise the run."""
         self._settled, stamps = (), self._stamps()
         yield from self.go_on()

@@ -154,7 +154,7 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     if state.finished is not None:
         return _status_of_end(state)
     if life == "ended" and record is not None:
-        return RunStatus("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
+        return RunStatus("failed", _exit_words(record), _again(state), _fix_for_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return RunStatus("starting")
     if life == "new":
@@ -193,7 +193,7 @@ def _again(state: RunState) -> str:
     )
 
 
-def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
+def _fix_for_kill(record: ExitRecord, state: RunState) -> RunFix | None:
     """A fix for a kill without an event, as when memory runs out. It is unknown if more than smaller batches helps."""
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if (

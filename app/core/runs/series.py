@@ -149,7 +149,7 @@ class StepClock:
         return column[right - 1] + share * (column[right] - column[right - 1])
 
 
-def standing(resumes: list[Resume]) -> list[Resume]:
+def effective_resumes(resumes: list[Resume]) -> list[Resume]:
     """The resumes that no later resume has made void."""
     return [
         resume
@@ -160,7 +160,7 @@ def standing(resumes: list[Resume]) -> list[Resume]:
 
 def breaks(axis: str, resumes: list[Resume]) -> list[int]:
     """Steps after which a line is broken: on the time axis wherever the run was down, else where steps were lost."""
-    return sorted({resume.from_step for resume in standing(resumes) if axis == "time" or resume.lost_steps})
+    return sorted({resume.from_step for resume in effective_resumes(resumes) if axis == "time" or resume.lost_steps})
 
 
 # Speed

@@ -48,7 +48,7 @@ class ChangesDialog(QDialog):
         column.addWidget(self.nothing, 1)
         controller.history_changed.connect(self.follow)
 
-    def look(self) -> None:
+    def show_changes(self) -> None:
         """Show all changes, beside the page."""
         self._show(self._controller.differences())
         self.show()

@@ -183,7 +183,7 @@ class Page(QWidget):
             Action(tr("Open spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
             Action(tr("Save spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
             Action(tr("Show changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
-            Action(tr("Browse presets"), self.presets.look, "", "table"),
+            Action(tr("Browse presets"), self.presets.open_dialog, "", "table"),
             Action(tr("Save settings as preset"), self.presets.ask_save, "", "save"),
             Action(tr("Measure time"), self.measure, "", "gauge", self.start_bar.measure_obstacle),
             Action(tr("Copy command"), self.copy_command, "", "copy", words="terminal"),
@@ -283,7 +283,7 @@ class Page(QWidget):
         if self.changes is None:
             self.changes = ChangesDialog(self.controller, self)
             self.changes.setting_chosen.connect(self.search.show)
-        self.changes.look()
+        self.changes.show_changes()
 
     def _on_trusted(self, model: ModelDescription) -> None:
         self.draft.set("model.trust_remote_code", True)

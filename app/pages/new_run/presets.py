@@ -47,7 +47,7 @@ class PresetController(QObject):
         self.dialog: PresetsDialog | None = None
         self.saving: SavePresetDialog | None = None
         section.preset_chosen.connect(controller.apply_preset)
-        section.look_requested.connect(self.look)
+        section.presets_requested.connect(self.open_dialog)
         section.save_requested.connect(self.ask_save)
 
     def offer(self) -> None:
@@ -69,7 +69,7 @@ class PresetController(QObject):
 
     # Looking through
 
-    def look(self) -> None:
+    def open_dialog(self) -> None:
         """Show all presets with what each would change."""
         if self.dialog is None:
             self.dialog = PresetsDialog(self._controller.differences_with, self._page)

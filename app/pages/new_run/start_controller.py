@@ -69,7 +69,7 @@ class StartController(QObject):
 
     def _on_started(self, path: str) -> None:
         self._set_busy(False)
-        self._context.library_watcher.look_now()
+        self._context.library_watcher.refresh_now()
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
             words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])

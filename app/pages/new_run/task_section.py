@@ -31,7 +31,7 @@ class TaskSection(Section):
     renamed = Signal(str)
     preset_chosen = Signal(object)
     """A Preset, or None."""
-    look_requested = Signal()
+    presets_requested = Signal()
     save_requested = Signal()
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
@@ -44,7 +44,7 @@ class TaskSection(Section):
         self.name.textEdited.connect(self.renamed)
         self.presets = QuietComboBox()
         self.presets.activated.connect(self._on_preset)
-        look = IconToolButton("table", tr("Browse presets and see what they change"), clicked=self.look_requested)
+        look = IconToolButton("table", tr("Browse presets and see what they change"), clicked=self.presets_requested)
         save = IconToolButton("save", tr("Save the current settings as a preset"), clicked=self.save_requested)
         rows = FormGrid()
         rows.add(tr("Task"), self.tasks)

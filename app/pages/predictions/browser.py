@@ -86,7 +86,7 @@ class PredictionsBrowser(QWidget):
         self.chosen.changed.connect(self._show_indices)
         self.chosen.refused.connect(self._on_refused)
         self.chosen.waiting.connect(self._on_waiting)
-        self.chosen.opening.connect(self._on_opening)
+        self.chosen.loading_progressed.connect(self._on_loading_progressed)
         self.chosen.opened.connect(self._on_opened)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.view.card.value_wanted.connect(self.filters.want_value)
@@ -212,7 +212,7 @@ class PredictionsBrowser(QWidget):
         self._enable(True, rows.has_actual and form.compares)
         self.chosen.open(rows)
         if rows.needs_pages:  # else both would lay the file out at the same time
-            self._on_opening(0.0)
+            self._on_loading_progressed(0.0)
         else:
             self.statistics.open(rows, form)
         self._filter()
@@ -251,7 +251,7 @@ class PredictionsBrowser(QWidget):
         self.overview.show_waiting("")
         self.statistics.open(self.rows, self.view.form)
 
-    def _on_opening(self, part: float) -> None:
+    def _on_loading_progressed(self, part: float) -> None:
         words = tr("Preparing the file, {part:.0%}", part=part)
         self.overview.show_waiting(words)
         if not self.filters.row_filter.is_empty or self._sort[0]:

@@ -246,7 +246,7 @@ class MistakeSearch(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._timer = QTimer(self, interval=0)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._scan)
         self._lines: Iterator[int] = iter(())
         self._is_wrong: Callable[[int], bool] = lambda line: False
         self._direction = 1
@@ -259,13 +259,13 @@ class MistakeSearch(QObject):
             direction,
             is_wrong,
         )
-        self._look()
+        self._scan()
 
     def stop(self) -> None:
         """Stop searching."""
         self._timer.stop()
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         for _ in range(ROWS_AT_ONCE):
             line = next(self._lines, None)
             if line is None:

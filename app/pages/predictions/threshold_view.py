@@ -55,7 +55,7 @@ class ThresholdView(QWidget):
         self.reset.setToolTip(tr("Remove the threshold"))
         self.reset.clicked.connect(self.switch_off)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
-        self._calm.timeout.connect(self._tell)
+        self._calm.timeout.connect(self._emit_threshold)
         self._lay_out()
         self._set_step(THRESHOLD_STEPS // 2)
 
@@ -125,7 +125,7 @@ class ThresholdView(QWidget):
         self._is_on = False
         self._calm.stop()
         self._show()
-        self._tell()
+        self._emit_threshold()
 
     def _on_label(self) -> None:
         self.switch_off()
@@ -149,7 +149,7 @@ class ThresholdView(QWidget):
         self._show()
         self._calm.start()
 
-    def _tell(self) -> None:
+    def _emit_threshold(self) -> None:
         self.threshold_changed.emit(self.choice.currentText(), self.threshold if self._is_on else None)
 
     def _show_curves(self) -> None:

@@ -59,9 +59,9 @@ class FixButtons(QObject):
         failed = outcome.state in ("failed", "lost")
         self.copy.setVisible(failed)
         self.fix.setVisible((failed or outcome.state == "finished") and outcome.fix is not None)
-        self._show_mend()
+        self._show_fix()
 
-    def _show_mend(self) -> None:
+    def _show_fix(self) -> None:
         if self._fix is None or self._folder is None:
             return
         busy = self._busy == self._folder.path
@@ -74,7 +74,7 @@ class FixButtons(QObject):
         assert self._folder is not None
         assert self._fix is not None
         run, self._busy = self._folder.path, self._folder.path
-        self._show_mend()
+        self._show_fix()
         self._context.jobs.fix(run, self._rename(self._fix), lambda path: self._on_started(run, path), self._on_refused)
 
     def _rename(self, fix: RunFix) -> RunFix:
@@ -89,14 +89,14 @@ class FixButtons(QObject):
 
     def _on_started(self, run: Path, path: str) -> None:
         self._busy = None
-        self._show_mend()
-        self._context.library_watcher.look_now()
+        self._show_fix()
+        self._context.library_watcher.refresh_now()
         if self._folder is not None and self._folder.path == run:
             self.run_started.emit(path)
 
     def _on_refused(self, sentence: str) -> None:
         self._busy = None
-        self._show_mend()
+        self._show_fix()
         self.message.emit("error", formatting.sentence(sentence))
 
     def _on_copy(self) -> None:

@@ -223,13 +223,13 @@ class Page(QWidget):
     def show_run(self, path: str) -> None:
         """Show another run; for the current one nothing changes, unless its folder was gone."""
         if self.watcher is not None and self.path == Path(path) and not self.watcher.is_gone:
-            self.watcher.look_now()
+            self.watcher.refresh_now()
             return
         self._drop_watcher()
-        self._begin_anew()
+        self._restart()
         self.watcher = watcher = RunWatcher(path, self)
         watcher.advanced.connect(self._refresh_soon)
-        watcher.restarted.connect(self._begin_anew)
+        watcher.restarted.connect(self._restart)
         watcher.logged.connect(self.journal.add_process_lines)
         watcher.outcome_changed.connect(self._on_outcome)
         watcher.caught_up.connect(self._refresh_soon)
@@ -247,7 +247,7 @@ class Page(QWidget):
             self.watcher.deleteLater()
             self.watcher = None
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self.controls.forget()
         self.requests.waiting.clear()
         self.tiles.clear()
@@ -397,7 +397,7 @@ class Page(QWidget):
             return
         # Not only once it is seen alive: it may end in the same way again before the page refreshes.
         self.controls.resuming = False
-        watcher.look_now()
+        watcher.refresh_now()
         self._show_buttons()
 
     def _on_repeated(self, path: str, before: str) -> None:

@@ -26,7 +26,7 @@ SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
 SMOOTHING_TITLES = {"none": tr("None"), "light": tr("Light"), "medium": tr("Medium"), "strong": tr("Strong")}
 SPOKEN = {"info": tr("Note"), "success": tr("Good"), "warning": tr("Warning"), "error": tr("Error")}
-LOOKS = {
+STYLES = {
     "info": ("info", "info"),
     "success": ("check", "success"),
     "warning": ("warning", "warning"),
@@ -48,7 +48,7 @@ class PlotOptions(QWidget):
         self._preferences = preferences
         self._judged = 0.0
         self._alive: bool | None = None
-        self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel(lines=2)
+        self.icon, self.words = IconLabel(*STYLES["info"], 16), ElidedLabel(lines=2)
         self.words.setMinimumHeight(26)
         self.axis = self._choice(tr("X axis"), AXIS_TITLES, preferences.plot_axis)
         self.smoothing = self._choice(tr("Smoothing"), SMOOTHING_TITLES, preferences.plot_smoothing)
@@ -106,7 +106,7 @@ class PlotOptions(QWidget):
         found = Diagnosis(NO_CURVES, "warning") if outcome.lacks_events else verdict(state, alive)
         if found.text != self.words.text():
             self.words.setText(found.text)
-            self.icon.set_icon(*LOOKS[found.kind])
+            self.icon.set_icon(*STYLES[found.kind])
             self.icon.setAccessibleName(SPOKEN[found.kind])
         self.icon.show()
 

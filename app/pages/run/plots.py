@@ -14,7 +14,7 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Resume, Series, SeriesCursor, breaks, standing
+from app.core.runs.series import Resume, Series, SeriesCursor, breaks, effective_resumes
 from app.widgets.boxes import holder, vbox
 from app.widgets.card import Card
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
@@ -298,7 +298,7 @@ class RunPlots(RememberedSplitter):
         self._marks = marks
         lines = [
             (self._place(state, resume.from_step), self._resume_words(resume), "muted")
-            for resume in standing(state.resumes)
+            for resume in effective_resumes(state.resumes)
         ]
         if best is not None:
             decides = (state.plan.best_metric if state.plan else None) or "loss"

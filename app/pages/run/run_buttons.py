@@ -192,8 +192,8 @@ class QueueStatus(QObject):
         assert self._watcher is not None
         if problem := self._context.jobs.start_now(self._watcher.folder.path):
             self.message.emit("error", problem)
-        self._watcher.look_now()
-        self._context.library_watcher.look_now()
+        self._watcher.refresh_now()
+        self._context.library_watcher.refresh_now()
 
 
 class EngineSwitch(QObject):
@@ -287,7 +287,7 @@ class EngineSwitch(QObject):
 
     def _on_started(self, path: str, run: RunFolder, offer: EngineOffer, left_out: tuple[str, ...]) -> None:
         self._controls.show_starting(False)
-        self._context.library_watcher.look_now()
+        self._context.library_watcher.refresh_now()
         sentence = tr(
             "Started the same run with {title}. Dashed lines show the curves of {name}.",
             title=offer.title,

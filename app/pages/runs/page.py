@@ -63,7 +63,7 @@ class Page(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._wish = RunListOptions()
+        self._options = RunListOptions()
         self._resuming: set[Path] = set()
         self._obstacles = selection_obstacles([])
         self.header = PageHeader(tr("Runs"))
@@ -89,7 +89,7 @@ class Page(QWidget):
         self.notes.message.connect(self.message)
         self.deletion = RunDeletion(self)
         self.deletion.message.connect(self.message)
-        self.deletion.changed.connect(context.library_watcher.look_now)
+        self.deletion.changed.connect(context.library_watcher.refresh_now)
         self.compared: CompareView | None = None
         self.detail = label("", "muted", wrap=True, selectable=True)
         self.empty = EmptyState(
@@ -161,7 +161,7 @@ class Page(QWidget):
 
     def on_shown(self) -> None:
         """The page came to the front: refresh at once."""
-        self._context.library_watcher.look_now()
+        self._context.library_watcher.refresh_now()
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
@@ -205,16 +205,16 @@ class Page(QWidget):
 
     def _show_runs(self) -> None:
         every = self._context.library.runs
-        self._wish = replace(self._wish, words=self.search.text(), group=self.group.currentData())
-        found = matching(every, self._wish.words)
-        self.table.set_lines(arrange(every, self._wish))
+        self._options = replace(self._options, words=self.search.text(), group=self.group.currentData())
+        found = matching(every, self._options.words)
+        self.table.set_lines(arrange(every, self._options))
         self._pages.setCurrentIndex(1 if found else 2 if every else 0)
         self.search.setVisible(bool(every))
         self.group.setVisible(bool(every))
         self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
 
     def _on_sort_requested(self, column: str, descending: bool) -> None:
-        self._wish = replace(self._wish, column=column, descending=descending)
+        self._options = replace(self._options, column=column, descending=descending)
         self._show_runs()
 
     def _on_chosen(self, run: RunSummary | None) -> None:
@@ -252,7 +252,7 @@ class Page(QWidget):
         self._on_started(path)
 
     def _on_started(self, path: str) -> None:
-        self._context.library_watcher.look_now()
+        self._context.library_watcher.refresh_now()
         self.run_selected.emit(path)
 
     def _on_refused(self, run: Path, sentence: str) -> None:

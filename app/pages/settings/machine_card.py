@@ -19,7 +19,7 @@ from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.protocol import ErrorReply
 
-LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
+STYLES = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
 """How each state of a finding looks."""
 
 
@@ -92,7 +92,7 @@ class FindingLine(QWidget):
 
     def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
         super().__init__()
-        icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
+        icon, token = STYLES.get(finding["state"], STYLES["missing"])
         mark = IconLabel(icon, token, 16)
         mark.setAccessibleName(translate_word(str(finding["state"])))
         texts = QVBoxLayout()

@@ -35,7 +35,7 @@ class Page(QWidget):
         self.setObjectName("page")
         self._context = context
         self._machine_requested = False
-        self.look, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
+        self.appearance, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine = MachineCard(context.client)
         header = PageHeader(tr("Settings"), tr("Stored in {config_folder}", config_folder=places.config_folder()))
@@ -50,7 +50,7 @@ class Page(QWidget):
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
         # Choices are on the left, information is on the right.
-        left = [self.look, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
+        left = [self.appearance, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
         right = [self.machine, self._about_card()]
         for cards in (left, right):
             column = QVBoxLayout()
@@ -62,10 +62,10 @@ class Page(QWidget):
         return self._area
 
     def _connect(self) -> None:
-        self.look.theme_chosen.connect(self._on_theme_chosen)
-        self.look.size_chosen.connect(self._on_size_chosen)
-        self.look.language.chosen.connect(lambda code: self._set("language", code))
-        self.look.language.restart_wanted.connect(self.restart_wanted)
+        self.appearance.theme_chosen.connect(self._on_theme_chosen)
+        self.appearance.size_chosen.connect(self._on_size_chosen)
+        self.appearance.language.chosen.connect(lambda code: self._set("language", code))
+        self.appearance.language.restart_wanted.connect(self.restart_wanted)
         self.folders.folder_chosen.connect(self.set_folder)
         self.hub.offline_changed.connect(self._on_offline)
         for card in (self.folders, self.hub, self.consents, self.machine):
@@ -115,9 +115,9 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """Each setting by its title, for the palette, which brings it into view for editing."""
         named = {
-            tr("Theme"): self.look.themes.buttons()[0],
-            tr("Text size"): self.look.sizes.buttons()[0],
-            tr("Language"): self.look.language.box,
+            tr("Theme"): self.appearance.themes.buttons()[0],
+            tr("Text size"): self.appearance.sizes.buttons()[0],
+            tr("Language"): self.appearance.language.box,
             tr("Runs folder"): self.folders.runs_folder,
             tr("Cache folder and clearing the cache"): self.folders.cache_folder,
             tr("Work offline"): self.hub.offline,
@@ -142,7 +142,7 @@ class Page(QWidget):
 
     def show_preferences(self) -> None:
         """Show changes made elsewhere, for example in the palette."""
-        self.look.show_preferences()
+        self.appearance.show_preferences()
 
     def _set(self, name: str, value: object) -> None:
         self._context.preferences.set(name, value)
@@ -169,7 +169,7 @@ class Page(QWidget):
         self.folders.ask_sizes()
         if name == "runs_folder":
             self._context.library.root = Path(self._context.preferences.runs_path())
-            self._context.library_watcher.look_now()
+            self._context.library_watcher.refresh_now()
 
     # What is here
 

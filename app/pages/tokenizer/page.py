@@ -107,7 +107,7 @@ class Page(QWidget):
 
     def show_data(self) -> None:
         """Show the data of the run being set up."""
-        self._data_tab().look_at_draft()
+        self._data_tab().show_lengths()
 
     def show_step(self, run: str, step: int) -> None:
         """Show the rows of an optimizer step of a run."""

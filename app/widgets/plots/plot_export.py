@@ -161,7 +161,7 @@ class PlotMenu(QObject):
         except InputError as error:
             self.message.emit("error", translate_message(str(error)))
         else:
-            self._tell_success(path)
+            self._report_saved(path)
 
     def _write_portion(self) -> None:
         """Write portions in the order of the requests."""
@@ -172,12 +172,12 @@ class PlotMenu(QObject):
         except InputError as error:
             self.message.emit("error", translate_message(str(error)))
         else:
-            self._tell_success(path)
+            self._report_saved(path)
         self._writing.pop(0)
         if not self._writing:
             self._turn.stop()
 
-    def _tell_success(self, path: Path) -> None:
+    def _report_saved(self, path: Path) -> None:
         self.message.emit("success", tr("Saved {path}.", path=path))
 
     def copy(self) -> None:

@@ -41,16 +41,16 @@ class ThresholdPlot(QWidget):
     def show_curves(self, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
         """Show `Precision`, `Recall` and `F1` as (threshold, score)."""
         self._curves = curves
-        self._tell()
+        self._update_description()
         self.update()
 
     def show_threshold(self, threshold: float) -> None:
         """Move the line."""
         self._threshold = threshold
-        self._tell()
+        self._update_description()
         self.update()
 
-    def _tell(self) -> None:
+    def _update_description(self) -> None:
         """Show the scores at the line."""
         at = [
             f"{name} {figure(min(points, key=lambda one: abs(one[0] - self._threshold))[1], '.3f')}"

@@ -14,7 +14,7 @@ from app.widgets.progress import ThinProgressBar
 from app.widgets.row_views.row_view import RowOrder, RowView, show_or_hide
 
 MAX_CHOICES = 50
-LOOKS = {
+STYLES = {
     "right": ("check", "success"),
     "wrong": ("close", "danger"),
     "actual": ("check", "success"),
@@ -74,7 +74,7 @@ class _Choices(QWidget):
             item.widget().deleteLater()  # type: ignore[union-attr]
         self.marks = [_mark(place, chosen, right) for place in range(len(texts))]
         for place, (text, probability, mark) in enumerate(zip(texts, probabilities, self.marks, strict=True)):
-            icon, token = LOOKS[mark]
+            icon, token = STYLES[mark]
             words = label(text, "strong" if mark else "", wrap=True, selectable=True)
             value = label(figure(probability, ".1%"), "strong" if mark else "muted")
             bar = ThinProgressBar()

@@ -203,7 +203,7 @@ class LabelledTokens(QWidget):
 
     # Mouse and keys
 
-    def _tell(self) -> None:
+    def _emit_hovered(self) -> None:
         self.token_hovered.emit(self._hovered if self._hovered >= 0 else self._chosen)
         self.update()
 
@@ -212,18 +212,18 @@ class LabelledTokens(QWidget):
         index = self.token_at(event.position())
         if index != self._hovered:
             self._hovered = index
-            self._tell()
+            self._emit_hovered()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select a token."""
         self._chosen = self.token_at(event.position())
-        self._tell()
+        self._emit_hovered()
 
     def event(self, event: QEvent) -> bool:
         """Leaving ends the hover."""
         if event.type() == QEvent.Type.Leave and self._hovered >= 0:
             self._hovered = -1
-            self._tell()
+            self._emit_hovered()
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -233,7 +233,7 @@ class LabelledTokens(QWidget):
         elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and self._tokens:
             step = 1 if event.key() == Qt.Key.Key_Right else -1
             self._chosen = min(len(self._tokens) - 1, max(0, self._chosen + step))
-            self._tell()
+            self._emit_hovered()
         else:
             super().keyPressEvent(event)
 

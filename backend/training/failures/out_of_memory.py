@@ -28,8 +28,8 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     if context.stage in ("evaluating", "predicting"):
         return Failure(message, OF_EVALUATION, _halve_evaluation_batch(context, context.plan))
     settings = {_TWICE: context.setting(_TWICE)}
-    mend = find_memory_fix(settings, context.plan.micro_batch_size, context.longest, can_resume=context.can_resume)
-    return Failure(message, HINT, mend)
+    fix = find_memory_fix(settings, context.plan.micro_batch_size, context.longest, can_resume=context.can_resume)
+    return Failure(message, HINT, fix)
 
 
 def _halve_evaluation_batch(context: FailureContext, plan: PlanMade) -> RunFix | None:

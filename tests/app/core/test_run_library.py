@@ -11,7 +11,7 @@ import pytest
 
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_columns import COLUMNS
-from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, count_words
+from app.core.runs.run_library import HEAD_BYTES, REFRESHES_UNTIL_INSIDE, RunLibrary, RunSummary, count_words
 from app.core.runs.run_list import RunListOptions, arrange
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
@@ -195,7 +195,7 @@ def test_the_files_of_an_ended_run_are_looked_at_now_and_then_only(settled: tupl
     library, folder = settled
     with folder.events.open("ab") as file:  # as an editor that saves in place, which the folder does not show
         file.write(events.encode(events.RunFinished(time=1003.0, state="failed", step=2)))
-    states = [library.refresh()[0].state for _ in range(LOOKS_UNTIL_INSIDE)]
+    states = [library.refresh()[0].state for _ in range(REFRESHES_UNTIL_INSIDE)]
     assert states[0] == "stopped"
     assert states[-1] == "failed"
 
@@ -309,9 +309,9 @@ def test_a_look_that_is_given_up_forgets_no_doubt(tmp_path: Path):
     folder = made(tmp_path, "broken", started("broken"), plan(), *course(*falling_then(0.9, 300)), END)
     folder.write_exit_record(ExitRecord(1, 0, 9000.0))
     library = RunLibrary(tmp_path)
-    pieces = sum(1 for _ in RunLibrary(tmp_path).look())
+    pieces = sum(1 for _ in RunLibrary(tmp_path).read_changes())
     for given_up_after in range(pieces):
-        for _, _ in zip(range(given_up_after), library.look(), strict=False):
+        for _, _ in zip(range(given_up_after), library.read_changes(), strict=False):
             pass
     assert library.refresh()[0].doubt
 

@@ -117,7 +117,7 @@ def context(qtbot, runs: Path, tmp_path: Path, client: SharedHelperClient):
 @pytest.fixture
 def watched(context: AppContext) -> None:
     """The list of runs follows what happens on disk."""
-    context.library_watcher.look_now()
+    context.library_watcher.refresh_now()
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def stored(context) -> preferences.Preferences:
 
 def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Page, context):
     with qtbot.waitSignal(panel.theme_changed) as signal:
-        panel.look.themes.button(2).click()
+        panel.appearance.themes.button(2).click()
     assert signal.args == ["dark"]
     assert stored(context).theme == "dark"
 
@@ -48,11 +48,11 @@ def test_a_theme_that_is_not_known_here_follows_the_system(qtbot, context):
     context.preferences.set("theme", "sepia")
     panel = Page(context)
     qtbot.addWidget(panel)
-    assert panel.look.themes.checkedId() == 0
+    assert panel.appearance.themes.checkedId() == 0
 
 
 def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Page, context):
-    choice = panel.look.language
+    choice = panel.appearance.language
     assert [choice.box.itemText(place) for place in range(3)] == ["Follow the system", "English", "Deutsch"]
     assert not choice.hint.isVisible()
     choice.box.setCurrentIndex(2)
@@ -67,7 +67,7 @@ def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Pag
 
 
 def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Page, context):
-    choice = panel.look.language
+    choice = panel.appearance.language
     for place in (2, 1):
         choice.box.setCurrentIndex(place)
         choice.box.activated.emit(place)
@@ -157,7 +157,7 @@ def asked(context) -> Asked:
 def test_the_text_size_is_kept_and_all_text_follows_at_once(qtbot, panel: Page, context, qapp):
     usual = panel.hub.who.fontMetrics().height()
     with qtbot.waitSignal(panel.text_size_changed):
-        panel.look.sizes.button(3).click()
+        panel.appearance.sizes.button(3).click()
     assert stored(context).text_size == 16
     theme.apply(qapp, "light", 16)
     assert panel.hub.who.fontMetrics().height() > usual

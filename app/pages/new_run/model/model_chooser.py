@@ -25,7 +25,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import TaskEntry
 from backend.contract.rpc.models import HubModel, ModelChoice
 
-_LOOK = {"danger": ("error", "danger"), "warning": ("info", "warning")}
+_STYLES = {"danger": ("error", "danger"), "warning": ("info", "warning")}
 
 PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (tr("All local"), ("demo", "recent", "run", "cache")),
@@ -166,9 +166,9 @@ class ModelChooser(QDialog):
 
     def refresh(self) -> None:
         """Query the local models again, for example after a download or for another task."""
-        if not self.sources.here:
+        if not self.sources.local:
             self.stack.show_waiting(tr("Loading models"))
-        self.sources.look_here(self._recent)
+        self.sources.refresh_local(self._recent)
 
     def show_hub(self) -> None:
         """Search the hub."""
@@ -183,7 +183,7 @@ class ModelChooser(QDialog):
         groups = PLACES[max(0, self.sides.checkedId())][1]
         if self._is_on_hub() and self.sources.is_searching:
             return
-        models = [*self.sources.here, *self.sources.on_hub]
+        models = [*self.sources.local, *self.sources.on_hub]
         sought = ModelFilter(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
         self.list.set_lines(model_rows.lines(models, sought), self._current)
         if self.list.models:
@@ -194,7 +194,7 @@ class ModelChooser(QDialog):
 
     def _show_counts(self) -> None:
         for place, (name, side) in enumerate(PLACES[:HUB]):
-            count = sum(one.group in side for one in self.sources.here)
+            count = sum(one.group in side for one in self.sources.local)
             self.sides.button(place).setText(f"{name} · {count}" if count else name)
         is_cut = self._is_on_hub() and self.sources.is_cut
         count = len(self.sources.on_hub)
@@ -211,8 +211,8 @@ class ModelChooser(QDialog):
                 tr("Try fewer or different words, or another task. The Hub searches by name only."),
                 "",
             )
-        if self.sources.here_failure:
-            return tr("Couldn't list the models"), self.sources.here_failure, AGAIN
+        if self.sources.local_failure:
+            return tr("Couldn't list the models"), self.sources.local_failure, AGAIN
         if self.words.text().strip() or self.fitting.isChecked() or self.task.currentData():
             return tr("No results"), tr("Try searching the Hub."), SEARCH_HUB
         return (*_EMPTY.get(groups[0], (tr("Nothing here"), "")), SEARCH_HUB)
@@ -264,7 +264,7 @@ class ModelChooser(QDialog):
     def _on_again(self) -> None:
         if self._is_on_hub():
             self.sources.search(self.words.text())
-        elif self.sources.here_failure:
+        elif self.sources.local_failure:
             self.refresh()
         else:
             self.show_hub()
@@ -343,7 +343,7 @@ class SelectedModelActions(QWidget):
         self.name.setToolTip(model.name if model else "")
         sentences = model_rows.sentences(model) if model else []
         self.sentences.setText(" ".join(sentences) if sentences else formatting.sentence(model.use) if model else "")
-        icon, ink = _LOOK.get(model_rows.kind(model) if model else "", ("check", "success"))
+        icon, ink = _STYLES.get(model_rows.kind(model) if model else "", ("check", "success"))
         self.icon.set_icon(icon, ink)
         self.icon.setVisible(bool(sentences))
         theme.role(self.sentences, "danger" if model and model.problem else "muted")

@@ -30,18 +30,18 @@ class ModelSources(QObject):
     def __init__(self, client: BackendClient, make_filter: MakeFilter, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._filter = make_filter
-        self.here: list[ModelChoice] = []
+        self.local: list[ModelChoice] = []
         self.on_hub: list[ModelChoice] = []
-        self.here_failure = ""
+        self.local_failure = ""
         self.hub_failure = ""
         """Why the hub has found nothing to show; empty where it was asked and has answered."""
         self.is_cut = False
         self._recent: list[str] = []
         self._words = ""
         self._marked = ""
-        self._here = LatestQuestion(
-            client, "model_choices", self._on_here, self._on_no_here, opened="",
-            arguments=self._here_arguments, parent=self,
+        self._local = LatestQuestion(
+            client, "model_choices", self._on_local_models, self._on_local_failure, opened="",
+            arguments=self._local_arguments, parent=self,
         )  # fmt: skip
         self._search = LatestQuestion(
             client, "hub_search", self._on_found, self._on_unfound, opened="",
@@ -57,11 +57,11 @@ class ModelSources(QObject):
         """Whether the hub has not answered yet."""
         return self._search.waits
 
-    def look_here(self, recent: Sequence[str]) -> None:
+    def refresh_local(self, recent: Sequence[str]) -> None:
         """Query the models on this computer; `recent` are recently used names."""
         self._recent = list(recent)
-        self._here.stop()  # a download may have finished since that query
-        self._here.ask_now()
+        self._local.stop()  # a download may have finished since that query
+        self._local.ask_now()
 
     def search(self, words: str, *, soon: bool = False) -> None:
         """Search the hub; `soon` waits until typing pauses."""
@@ -87,12 +87,12 @@ class ModelSources(QObject):
 
     def close(self) -> None:
         """Drop all queries."""
-        for question in (self._here, self._search, self._details):
+        for question in (self._local, self._search, self._details):
             question.stop()
 
     # Questions and answers
 
-    def _here_arguments(self) -> dict[str, Any]:
+    def _local_arguments(self) -> dict[str, Any]:
         return {"wish": self._filter(), "recent": self._recent}
 
     def _search_arguments(self) -> dict[str, Any]:
@@ -101,12 +101,12 @@ class ModelSources(QObject):
     def _details_arguments(self) -> dict[str, Any]:
         return {"name": self._marked, "wish": self._filter()}
 
-    def _on_here(self, found: ModelChoices) -> None:
-        self.here, self.here_failure = found.models, ""
+    def _on_local_models(self, found: ModelChoices) -> None:
+        self.local, self.local_failure = found.models, ""
         self.changed.emit()
 
-    def _on_no_here(self, mistake: ErrorReply) -> None:
-        self.here_failure = formatting.sentence(mistake.message)
+    def _on_local_failure(self, mistake: ErrorReply) -> None:
+        self.local_failure = formatting.sentence(mistake.message)
         self.changed.emit()
 
     def _on_found(self, found: HubSearch) -> None:

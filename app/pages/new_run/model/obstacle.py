@@ -25,10 +25,10 @@ class ModelObstacle:
 
 def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     """The most serious obstacle; None if there is none."""
-    return next((found for check in _LOOKS if (found := check(model, trusted, draft))), None)
+    return next((found for check in _CHECKS if (found := check(model, trusted, draft))), None)
 
 
-Look = Callable[[ModelDescription, bool, Draft | None], ModelObstacle | None]
+Check = Callable[[ModelDescription, bool, Draft | None], ModelObstacle | None]
 
 
 def _problem(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
@@ -66,7 +66,7 @@ def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> M
     )
 
 
-def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
+def _not_downloaded(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     if model.found != "hub":
         return None
     size = formatting.megabytes(model.size_mb) if model.size_mb else tr("unknown size")
@@ -84,4 +84,4 @@ def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Mo
     return ModelObstacle("info", sentence, "download")
 
 
-_LOOKS: tuple[Look, ...] = (_problem, _old_weights, _own_code, _too_long, _tokenizer, _not_here)
+_CHECKS: tuple[Check, ...] = (_problem, _old_weights, _own_code, _too_long, _tokenizer, _not_downloaded)

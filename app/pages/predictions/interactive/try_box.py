@@ -41,7 +41,7 @@ KEPT = 50
 """Answers that stay listed."""
 PIECE_MS = 60
 """Text that is being written is drawn at most this often."""
-LOOK_MS = 30_000
+POLL_MS = 30_000
 """Between two looks at which models are still open, while the box is seen."""
 
 
@@ -61,8 +61,8 @@ class TryBox(QWidget):
         self.kept: list[AnsweredQuestion] = []
         self._draw = QTimer(self, interval=PIECE_MS, singleShot=True)
         self._draw.timeout.connect(self._show_written)
-        self._look = QTimer(self, interval=LOOK_MS)
-        self._look.timeout.connect(self._ask_open)
+        self._poll = QTimer(self, interval=POLL_MS)
+        self._poll.timeout.connect(self._ask_open)
         self.form, self.card, self.answers = TryForm(), AnswerCard(), AnswerList()
         self.collecting = FeedbackController(context, self)
         self.asking = InteractiveSession(context.client, self)
@@ -85,7 +85,7 @@ class TryBox(QWidget):
         self.answers.removed.connect(self._on_removed)
         self.collecting.changed.connect(self._on_changed)
         self.collecting.message.connect(self.message)
-        self.asking.opening.connect(self._on_opening)
+        self.asking.loading_progressed.connect(self._on_loading_progressed)
         self.asking.written.connect(self._on_written)
         self.asking.one_answered.connect(self._on_one_answered)
         self.asking.finished.connect(self._on_finished)
@@ -152,7 +152,7 @@ class TryBox(QWidget):
             for one in questions
         ]
         self._show_busy(True)
-        self._say_opening(0)
+        self._show_loading(0)
         self.asking.ask(self._questions)
 
     def _show_busy(self, busy: bool) -> None:
@@ -168,15 +168,15 @@ class TryBox(QWidget):
             self.card.facts.setText(tr("Stopped"))
             self._ask_open()
 
-    def _say_opening(self, place: int, how_far: str = "") -> None:
+    def _show_loading(self, place: int, how_far: str = "") -> None:
         is_training = any(run.alive and not run.waits for run in self._context.library.runs)
         name = name_of(self._questions[place].target)
         slow = tr("; a run is training on this computer, so this may take longer") if is_training else ""
         self.card.facts.setText(tr("Waiting for {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))
 
-    def _on_opening(self, place: int, done: float, total: float, unit: str) -> None:
+    def _on_loading_progressed(self, place: int, done: float, total: float, unit: str) -> None:
         self.form.progress.set_fraction(done / total)
-        self._say_opening(place, tr(" {done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=unit))
+        self._show_loading(place, tr(" {done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=unit))
 
     def _on_written(self, place: int, text: str) -> None:
         if not self._draw.isActive():
@@ -185,7 +185,7 @@ class TryBox(QWidget):
     def _on_one_answered(self, place: int, question: AnsweredQuestion) -> None:
         self._note_open(question)
         self.form.progress.set_fraction(None)
-        self._say_opening(place + 1)
+        self._show_loading(place + 1)
 
     def _show_written(self) -> None:
         if not self.asking.open or not (self.asking.text or self.asking.answered):
@@ -284,10 +284,10 @@ class TryBox(QWidget):
 
     def _on_open(self, answer: OpenModels) -> None:
         self.card.show_open(answer.targets, self._open_facts)
-        if answer.targets and not self._look.isActive():
-            self._look.start()
+        if answer.targets and not self._poll.isActive():
+            self._poll.start()
         elif not answer.targets:
-            self._look.stop()
+            self._poll.stop()
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self.form.show_mistake(sentence(mistake.message, mistake.field))

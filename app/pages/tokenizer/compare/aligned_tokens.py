@@ -55,7 +55,7 @@ class AlignedTokens(QWidget):
         view = TokenView()
         view.setAccessibleName(tr("Tokens of tokenizer {number}", number=number + 1))
         for signal in (view.token_hovered, view.token_selected):
-            signal.connect(lambda index: self._tell(number, index))
+            signal.connect(lambda index: self._emit_token(number, index))
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.verticalScrollBar().valueChanged.connect(self._scroll)
         view.verticalScrollBar().rangeChanged.connect(lambda low, high: self._show_range())
@@ -174,7 +174,7 @@ class AlignedTokens(QWidget):
             if bar.value() != value:
                 bar.setValue(value)
 
-    def _tell(self, number: int, index: int) -> None:
+    def _emit_token(self, number: int, index: int) -> None:
         if number >= len(self._columns) or not 0 <= index < len(self._columns[number]):
             self.token_shown.emit("")
             return

@@ -57,7 +57,7 @@ class CompareTab(TokenizerTab):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._shown_text = self._told_about = ""
+        self._shown_text = self._failed_query = ""
         self._compare = LatestQuestion(
             context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
         )
@@ -248,9 +248,9 @@ class CompareTab(TokenizerTab):
     def _show_failure(self, text: str, about: str) -> None:
         """Say it, or take back what was last said about the same thing."""
         if text:
-            self._told_about = about
+            self._failed_query = about
             self.banner.show_message("error", sentence(text))
-        elif self._told_about == about:
+        elif self._failed_query == about:
             self.banner.clear()
 
 

@@ -46,9 +46,9 @@ class DataTab(TokenizerTab):
         self._connect()
 
     def _connect(self) -> None:
-        self.bar.changed.connect(self._look)
+        self.bar.changed.connect(self._ask_again)
         self.bar.pages.idClicked.connect(self.show_page)
-        self.bar.fresh.clicked.connect(self._look_again)
+        self.bar.fresh.clicked.connect(self._reload)
         self.lengths.settings_chosen.connect(self.settings_chosen)
         self.lengths.row_chosen.connect(self._on_row_chosen)
         self.lengths.measured.connect(self._on_measured)
@@ -58,15 +58,15 @@ class DataTab(TokenizerTab):
         """Update: the draft may have changed, and there may be new runs."""
         self.bar.refresh()
         self.draft_wanted.emit()
-        self._look()
+        self._ask_again()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """Set the run being set up, and what is missing from it as a sentence."""
         is_other = self.bar.set_draft(TrainingSubject(spec=dict(spec), lacks=lacks))
         if is_other and self.bar.subject.is_draft:
-            self._look()
+            self._ask_again()
 
-    def look_at_draft(self) -> None:
+    def show_lengths(self) -> None:
         """Show the data of the run being set up."""
         self.bar.choose("")
         self.show_page(LENGTHS)
@@ -81,12 +81,12 @@ class DataTab(TokenizerTab):
         """LENGTHS or ROWS."""
         self._page = place
         self.bar.show_page(place)
-        self._look()
+        self._ask_again()
 
     def _arguments(self) -> dict[str, Any]:
         return self.bar.subject.arguments(self.bar.split, self._reads)
 
-    def _look(self) -> None:
+    def _ask_again(self) -> None:
         """Query what the current page shows, unless it is up to date."""
         subject = self.bar.subject
         if not subject.ready:
@@ -101,9 +101,9 @@ class DataTab(TokenizerTab):
         else:
             self.rows.show_subject(self._arguments())
 
-    def _look_again(self) -> None:
+    def _reload(self) -> None:
         self._reads += 1
-        self._look()
+        self._ask_again()
 
     def _on_measured(self, answer: TrainingLengths) -> None:
         self.bar.set_splits(answer.splits)

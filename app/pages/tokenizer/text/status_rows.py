@@ -42,7 +42,7 @@ class WorkingRow(QWidget):
         """A query was sent."""
         self.slow.start()
 
-    def tell(self, progress: Progress) -> None:
+    def show_progress(self, progress: Progress) -> None:
         """Show the progress."""
         if progress.total:
             self.bar.set_fraction(progress.done / progress.total)
@@ -86,7 +86,7 @@ class CodeQuestion(QObject):
             button.hide()
             banner.buttons.addWidget(button)
 
-    def look(self, tokenizer: str, mistake: ErrorReply) -> None:
+    def show_consent(self, tokenizer: str, mistake: ErrorReply) -> None:
         """Offer to approve if the error is about that; else hide the buttons."""
         self.hide()
         if mistake.field != CODE_FIELD:

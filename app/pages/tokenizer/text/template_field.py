@@ -43,7 +43,7 @@ class TemplateField(QWidget):
         )
         vbox(top, self.editor, self.mistake, self.whose, spacing=4, margins=(0, 6, 0, 0), parent=self)
         self.window_of_its_own: _Large | None = None
-        self._tell_whose()
+        self._show_origin()
 
     def changed_template(self) -> str | None:
         """The user's template; None if it is the tokenizer's own, or empty."""
@@ -58,7 +58,7 @@ class TemplateField(QWidget):
             with QSignalBlocker(self):
                 self.write(own)
             self._shown = self.editor.toPlainText()  # an editor has one kind of line ends
-        self._tell_whose()
+        self._show_origin()
 
     def write(self, template: str) -> None:
         """Replace the text as if typed, so that it can be undone."""
@@ -89,10 +89,10 @@ class TemplateField(QWidget):
         self.window_of_its_own.open_beside()
 
     def _on_text(self) -> None:
-        self._tell_whose()
+        self._show_origin()
         self.changed.emit()
 
-    def _tell_whose(self) -> None:
+    def _show_origin(self) -> None:
         is_changed = self.changed_template() is not None
         self.reset_button.setEnabled(self.editor.toPlainText() != self._shown)
         if is_changed:

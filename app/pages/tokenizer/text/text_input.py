@@ -80,7 +80,7 @@ class TextInput(Card):
             editor.too_long.connect(self._on_too_long)
         self.chat.changed.connect(self.changed)
         for sequence, editor in ((0, self.text), (1, self.second), (0, self.words)):
-            editor.selectionChanged.connect(lambda number=sequence, one=editor: self._tell_selection(number, one))
+            editor.selectionChanged.connect(lambda number=sequence, one=editor: self._emit_selection(number, one))
 
     # What is written
 
@@ -177,7 +177,7 @@ class TextInput(Card):
             (self.mode(), sequence)
         )
 
-    def _tell_selection(self, sequence: int, editor: QPlainTextEdit) -> None:
+    def _emit_selection(self, sequence: int, editor: QPlainTextEdit) -> None:
         if editor is not self._editor_of(sequence):
             return
         cursor, places = editor.textCursor(), self._places_of(sequence, editor)

@@ -108,7 +108,7 @@ class TextTab(TokenizerTab):
 
     def _make_questions(self) -> None:
         def ask(query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
-            return LatestQuestion(self._context.client, query, on_answer, on_error, self.working.tell)
+            return LatestQuestion(self._context.client, query, on_answer, on_error, self.working.show_progress)
 
         def ended(show: Callable[[Any], None]) -> Callable[[Any], None]:
             def on_answer(answer: Any) -> None:
@@ -286,7 +286,7 @@ class TextTab(TokenizerTab):
             self.options.template.show_mistake(said, mistake.line)
         else:
             self.banner.show_message("error", said)
-        self.code.look(self.tokenizer, mistake)
+        self.code.show_consent(self.tokenizer, mistake)
 
     def _on_not_decoded(self, mistake: ErrorReply) -> None:
         self.working.end()

@@ -24,7 +24,7 @@ from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
-OPENING = tr("Opening the tokenizer")
+LOADING = tr("Opening the tokenizer")
 NOT_SHOWN = tr("The vocabulary can't be shown")
 
 
@@ -65,7 +65,7 @@ class VocabularyTab(TokenizerTab):
             stopped=(NOT_SHOWN, tr("Opening the vocabulary was stopped."), tr("Try again")),
             ask_again=self._on_tokenizer,
         )
-        self.waiting.show_waiting(OPENING)
+        self.waiting.show_waiting(LOADING)
         vbox(self.banner, (self.waiting, 1), spacing=10, parent=self)
 
     def _content(self) -> QWidget:
@@ -100,7 +100,7 @@ class VocabularyTab(TokenizerTab):
         if not self.tokenizer:
             self.waiting.show_sentence(NOT_SHOWN, tr("Choose a tokenizer above."), tr("Try again"))
             return
-        self.waiting.show_waiting(OPENING)
+        self.waiting.show_waiting(LOADING)
         self._folder = VocabularyFolder()
         self._open.ask(self._about({"tokenizer": self.tokenizer}))
 

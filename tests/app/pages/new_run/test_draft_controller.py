@@ -154,7 +154,7 @@ def test_an_own_preset_is_saved_listed_compared_used_and_deleted(qtbot, demo):
     saving.save.click()
     assert demo.sections.task.presets.findText("Eleven times") > 0
     demo.change("training.epochs", 2)
-    demo.presets.look()
+    demo.presets.open_dialog()
     dialog = demo.presets.dialog
     own = dialog.list.findItems("Eleven times", Qt.MatchFlag.MatchExactly)[0]
     dialog.list.setCurrentItem(own)
@@ -164,7 +164,7 @@ def test_an_own_preset_is_saved_listed_compared_used_and_deleted(qtbot, demo):
     assert demo.draft.get("training.epochs") == 11
     assert demo.sections.task.presets.currentText() == "Eleven times"
     assert "Epochs: 2 → 11" in demo.sections.task.preset_changes.text()
-    demo.presets.look()
+    demo.presets.open_dialog()
     dialog.delete.click()
     assert demo.sections.task.presets.findText("Eleven times") < 0
     assert demo.draft.get("training.epochs") == 11
@@ -172,7 +172,7 @@ def test_an_own_preset_is_saved_listed_compared_used_and_deleted(qtbot, demo):
 
 
 def test_a_shipped_preset_cannot_be_deleted_nor_its_name_taken(demo):
-    demo.presets.look()
+    demo.presets.open_dialog()
     assert demo.presets.dialog.preset() in demo.catalog.presets
     assert not demo.presets.dialog.delete.isVisible()
     demo.presets.dialog.reject()
