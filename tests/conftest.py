@@ -1,11 +1,14 @@
-"""Owns the surroundings of every test and of each process a test starts; set before anything heavy is imported."""
+"""Sets the surroundings of every test and of each process a test starts, before anything heavy is imported."""
 
 import atexit
+import builtins
 import gc
 import os
 import platform
 import shutil
+import sys
 import tempfile
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import platformdirs
@@ -50,6 +53,24 @@ os.environ.update(
 )
 for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(_variable, None)
+
+
+class _LeanModels(MetaPathFinder):
+    """The first model of transformers is imported as the torch engine does: without torch's compiler and scipy."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name in ("transformers.activations", "transformers.modeling_utils", "transformers.modeling_layers"):
+            sys.meta_path.remove(self)
+            from backend.engines.torch import lean_imports  # takes seconds
+
+            lean_imports.install()
+
+
+def pytest_collection() -> None:
+    """Imports cost half a minute of a run: nothing is imported that no test needs, and no import is looked at by Qt."""
+    sys.meta_path.insert(0, _LeanModels())
+    # PySide reads the source of every module that is imported after it, in search of its own name.
+    builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
 
 
 def pytest_collection_finish() -> None:
