@@ -42,7 +42,7 @@ PAGES = (
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
 LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
 SIDES = ("app.pages.tokenizer.text.text_tab",)
-"""What the pages need is loaded before they are asked for, so that each appears at once."""
+"""Modules that pages need are loaded ahead of time, so that each page appears at once."""
 SMALLEST, NARROW = QSize(960, 640), 1040
 """Half a screen of 1920 pixels, and the width below which the sidebar makes room."""
 RUNS = 2

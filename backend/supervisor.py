@@ -33,8 +33,8 @@ from backend.contract.safe_files import open_inside
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 QUEUE = "--queue"
-LOOK_SECONDS = 0.5
-"""Between two looks of a run that waits at the one before it and at what is asked of it."""
+POLL_SECONDS = 0.5
+"""Interval at which a waiting run checks the run before it and its own requests."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _killed_by(returncode: int, kills_before: int | None) -> str:
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
-    """Wait until the run may start, or is asked to end: returns that request."""
+    """Wait until the run may start, or receives a request to end, which is returned."""
     before: RunFolder | None = None
     while folder.queued.exists():
         request = stopping.request or folder.open_request() or ""
@@ -176,7 +176,7 @@ def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
             if before is None:
                 continue
             _speak_to_log(folder)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return ""
 
 
@@ -214,7 +214,7 @@ class _Shutdown:
         self.request = ""
         """What the supervisor was told, as the request of a run; even if that could not be written."""
         self._folder, self._patience = folder, patience
-        self._is_told = self._is_asked = self._is_killed = False
+        self._is_interrupted = self._has_requested = self._is_killed = False
         on_interruption(lambda number: self._send_request("interrupt", is_warning=number != signal.SIGTERM))
         signal.signal(signal.SIGINT, lambda *_: self._send_request("stop"))
         if hasattr(signal, "SIGALRM"):
@@ -248,20 +248,20 @@ class _Shutdown:
         )
 
     def state(self, returncode: int) -> str:
-        """`interrupted` if the engine was told to end before it was listening, else empty."""
+        """`interrupted` if the signal came before the engine was listening, else empty."""
         is_early = returncode < 0 and signal.Signals(-returncode).name in INTERRUPTIONS
         return ENDS["interrupt"] if is_early and not self._is_killed else ""
 
     def _send_request(self, request: str, *, is_warning: bool = False) -> None:
-        if self._is_told and not is_warning:
+        if self._is_interrupted and not is_warning:
             self._kill()
             return
-        self._is_told |= not is_warning
-        if not self._is_asked or self.request != request:
+        self._is_interrupted |= not is_warning
+        if not self._has_requested or self.request != request:
             self.request = request
-            self._is_asked = self._request_stop()
+            self._has_requested = self._request_stop()
         if not is_warning:
-            self._wake_in(self._patience.polite if self._is_asked else 0.01)
+            self._wake_in(self._patience.polite if self._has_requested else 0.01)
 
     def _request_stop(self) -> bool:
         try:
@@ -272,7 +272,7 @@ class _Shutdown:
 
     def _lose_patience(self) -> None:
         run = self._folder.main_folder()
-        has_answered = self._is_asked and run.exists() and not (run.path / self.request).exists()
+        has_answered = self._has_requested and run.exists() and not (run.path / self.request).exists()
         if has_answered and not self._is_killed:
             self._wake_in(self._patience.polite)
         else:

@@ -9,7 +9,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 WHOLE, START, WORD, INSIDE, SCATTERED = 100.0, 80.0, 60.0, 40.0, 20.0
-"""What a word of the query is worth by where it stands: the text itself, its start, a word's start, anywhere, in bits."""
+"""The score of a query word by its position in the text: the whole text, its start, a word's start, anywhere, in bits."""
 
 
 @dataclass(frozen=True)

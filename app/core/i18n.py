@@ -17,7 +17,7 @@ ENGLISH = "en"
 SYSTEM = "system"
 """In place of a code: that of the desktop."""
 SHOWN = ("title", "description")
-"""Keys of the backend's catalog under which texts for people stand."""
+"""Keys of the backend's catalog whose values are texts for people."""
 
 THIN = "\u202f"
 """The space between groups of digits."""

@@ -14,7 +14,7 @@ from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, On
 from backend.contract.rpc.protocol import ErrorReply
 
 DELAY_MS = 400
-"""Without a change, before a question is asked `soon`."""
+"""Milliseconds without a change before a question asked `soon` is sent."""
 MakeArguments = Callable[[], Mapping[str, Any] | None]
 """The question's arguments at the moment of asking, or None where there is nothing to ask."""
 

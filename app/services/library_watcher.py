@@ -90,7 +90,7 @@ class EngineStatus(QObject):
         self._watcher.changed.emit()  # lists show the titles of tasks, which the catalog has brought
 
     def text(self) -> str:
-        """For example `1 running · torch 2.13.0`, or `1 running · 2 queued`: there is no room for three."""
+        """For example `1 running · torch 2.13.0`, or `1 running · 2 queued`: three would not fit."""
         words = count_words(self._watcher.library.runs) or [tr("idle")]
         if self._client.state == "restarting":
             words.append(tr("helper restarting"))

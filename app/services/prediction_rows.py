@@ -30,7 +30,7 @@ PROBABILITY = "probability_"
 CONFIDENCE = "confidence"
 NARROWEST, WIDEST = 84, 136
 LONG = 24
-"""Letters of an answer that is no label but a text."""
+"""Characters of an answer that is a text rather than a label."""
 MARKED = 20
 """Pixels of the sign that says right or wrong before a prediction."""
 ANSWERS = ("actual", "prediction")

@@ -42,7 +42,7 @@ class RunWatcher(QObject):
     logged = Signal(list)
     """New lines of `process.log`."""
     outcome_changed = Signal(object)
-    """A `RunStatus`: how the run stands."""
+    """A `RunStatus`."""
     caught_up = Signal()
     """Everything that was on disk is in `state`; once."""
     vanished = Signal(str)

@@ -18,7 +18,7 @@ class TrashResult:
     problem: str = ""
     """Why it could not be moved; empty where it was."""
     place: Path | None = None
-    """Where it lies now; None where the system does not tell, so that only its own trash can give it back."""
+    """Where it is now; None if unknown, so that only the system's own trash can restore it."""
 
 
 def move_to_trash(run: Path) -> TrashResult:

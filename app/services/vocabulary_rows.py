@@ -17,7 +17,7 @@ from app.core.text.invisible_characters import SPACES
 
 FREQUENCY = "frequency"
 _WRITTEN = ("text",)
-"""Columns with what stands in a text, whose spaces are made visible."""
+"""Text columns, whose spaces are made visible."""
 _NUMBERS = ("rank",)
 _FIGURES = (FREQUENCY, "score", *_NUMBERS)
 """Columns of numbers; a piece may look like one, and stays what it is."""

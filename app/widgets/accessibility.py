@@ -52,7 +52,7 @@ def _make_interface(kind: str, thing: QObject) -> QAccessibleInterface | None:
 # The order of Tab: as the window is read, whatever order its parts were made in
 
 TOLERANCE = 4
-"""Pixels by which neighbours may overlap and still stand apart."""
+"""Pixels by which neighbours may overlap and still count as separate."""
 
 
 class TabOrder(QWidget):

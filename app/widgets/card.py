@@ -9,7 +9,7 @@ from app.widgets.boxes import Part, fill, hbox
 from app.widgets.text.elided_label import ElidedLabel
 
 HEADING_HEIGHT = 22
-"""Room for a heading, so that headings side by side stand on one line whatever is in their corners."""
+"""Height of a heading, so that headings side by side are aligned whatever is in their corners."""
 
 
 class Card(QFrame):

@@ -16,7 +16,7 @@ KINDS = {
     "neutral": ("muted", "divider"),
 }
 SIGN = 14
-"""Pixels of the sign that stands before a word with a reservation."""
+"""Pixels of the icon before a word."""
 GAP = 5
 
 

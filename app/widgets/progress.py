@@ -157,7 +157,7 @@ class WorkRow(QWidget):
         hbox((self.words, 3), (self.bar, 1), self.stop, spacing=10, parent=self)
 
     def begin(self, words: str) -> None:
-        """Work has begun."""
+        """Work has started."""
         self._stage = WorkStage(words, time.monotonic())
         self.bar.set_fraction(None)
         self._show_words()
@@ -198,7 +198,7 @@ class WorkStack(QStackedWidget):
         return self.currentIndex() == 1
 
     def begin(self, words: str) -> None:
-        """Work has begun."""
+        """Work has started."""
         self.work.begin(words)
         self.setCurrentIndex(1)
         self.work.stop.setFocus()

@@ -33,7 +33,7 @@ TOUR = (
         tr("Press Ctrl+K to find any action, page, setting or run, including this tour. Press F1 for all shortcuts."),
     ),
 )
-"""Title and words of each card; their controls stand in the main window's `show_tour`."""
+"""Title and text of each card; the widgets that they point at are chosen in the main window's `show_tour`."""
 WIDTH = 340
 AROUND = 6
 """Pixels between a control and the edge of its light."""
@@ -42,7 +42,7 @@ BESIDE = 14
 
 @dataclass(frozen=True)
 class TourStep:
-    """One card; `target` finds the control, or is None if the card stands alone."""
+    """One card; `target` finds the widget it points at, or is None."""
 
     title: str
     text: str

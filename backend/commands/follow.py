@@ -22,13 +22,13 @@ from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
 
 CHANCE = "the model has learned nothing: its scores are no better than those of a rule without a model"
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
-QUEUE_LOOK_SECONDS = 2.0
+QUEUE_POLL_SECONDS = 2.0
 """Between two looks at the locks of all runs."""
 INTERRUPTED_EXIT_CODE = 75
-"""Exit code of a run that something outside told to end: sysexits' EX_TEMPFAIL, by which scripts know to resume it."""
+"""Exit code of a run that was interrupted from outside: EX_TEMPFAIL of sysexits; a script can resume it."""
 MAX_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
 
@@ -159,7 +159,7 @@ class Follower:
                 self._report_evaluation(event)
                 self._show(event)
             if alive:
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
     def _report_evaluation(self, event: events.AnyEvent) -> None:
         """Print the collected evaluation, unless another split is still being evaluated at the same step."""
@@ -197,7 +197,7 @@ class Follower:
         """How the first host ended, on any other host. JAX kills the others' processes without an explanation."""
         until = time.monotonic() + FIRST_SECONDS if self._run.path != self._folder.path else 0.0
         while (first := self._run.exit_record()) is None and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         return f"the first host is gone: {first.message}" if until and first and first.message else ""
 
     def _show(self, event: events.AnyEvent) -> None:
@@ -252,7 +252,7 @@ class QueueReporter:
         now = time.monotonic()
         if not self._folder.queued.exists():
             self._report_start()
-        elif now - self._looked >= QUEUE_LOOK_SECONDS:
+        elif now - self._looked >= QUEUE_POLL_SECONDS:
             self._looked = now
             self._report(waits_for(self._folder))
 

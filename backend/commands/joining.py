@@ -11,7 +11,7 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.engines.hosts import Position
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 def require_folder(position: Position, folder: Path | None) -> None:
@@ -49,7 +49,7 @@ def _join_run(run: RunFolder, position: Position) -> RunFolder:
                 said = attempt
             if time.monotonic() >= until:
                 raise _nobody_error(run, position, has_begun=said > 0)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
     except BaseException:  # Ctrl-C too: the first is not to listen for who has left
         if said:
             meeting.go(run, position.number)
@@ -74,7 +74,7 @@ def _is_listening(coordinator: str) -> bool:
     host, _, port = coordinator.rpartition(":")
     try:
         with offline.allow_network():  # it is named in the spec
-            socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=POLL_SECONDS).close()
     except OSError:
         return False
     return True

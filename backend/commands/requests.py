@@ -18,7 +18,7 @@ PROMISES = {
     "checkpoint": "it saves a checkpoint after the current step and continues",
 }
 LEAVES = "it leaves the queue"
-"""What a run that waits does when it is asked to stop or to pause."""
+"""How a waiting run reacts to a request to stop or pause."""
 
 
 def _arguments(parser: ArgumentParser) -> None:

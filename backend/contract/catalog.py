@@ -179,7 +179,7 @@ class Device(msgspec.Struct, frozen=True):
     free_mb: float
     precisions: list[str] = []
     engine: str = ""
-    """Whose framework sees it, where several were asked."""
+    """The engine that found it, if several were queried."""
     cores: int = 0
     """Of a CPU; 0 if unknown."""
 
@@ -195,7 +195,7 @@ class Catalog(msgspec.Struct, frozen=True):
     versions: dict[str, str]
     contract_version: str = CONTRACT_VERSION
     devices: list[Device] | None = None
-    """None in the static catalog; filled where devices were asked for."""
+    """None in the static catalog; filled if devices were requested."""
     optimizers: list[OptimizerEntry] = []
     adapters: list[AdapterEntry] = []
     metrics: list[MetricEntry] = []

@@ -56,7 +56,7 @@ class InputError(ValueError):
 
 
 def first_line(error: BaseException) -> str:
-    """What a library says of a mistake, as it stands within a sentence of ours; without words the exception's name."""
+    """A library's error message, to be used within a sentence; the exception's name if it has no message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 

@@ -34,7 +34,7 @@ from typing import Literal
 from backend.contract.messages import message
 
 IGNORE = -100
-"""The label of a token that is no target."""
+"""The label of a token that is not a target."""
 TOP_TOKENS = 5
 """How many of the likeliest tokens MASKED_LM gives for each target."""
 

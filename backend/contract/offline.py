@@ -24,7 +24,7 @@ TOLD = {
     "HF_HUB_DISABLE_XET": "1",  # its downloads are opened by native code
     "DO_NOT_TRACK": "1",
 }
-"""What libraries are told by their variables."""
+"""The environment variables that keep libraries offline."""
 _LOOKED_UP = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
 _SENT = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 _state = threading.local()

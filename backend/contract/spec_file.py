@@ -19,7 +19,7 @@ from backend.contract.spec_include import KEY as INCLUDE
 from backend.contract.spec_include import read_with_includes
 
 MAX_NODES = 50_000
-"""Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
+"""Keys and values, including those that aliases repeat: nine lines of aliases can expand to a billion."""
 MAX_LEVELS = 100
 """How deep mappings and lists may be nested. The reader calls itself for each level."""
 LONGEST_NUMBER = 40

@@ -14,9 +14,9 @@ from backend.contract.safe_files import user_path
 KEY = "include"
 PRESET = "preset:"
 NAMES_OF_SPLITS = ("demo", "glue", "hub", "tatoeba", "xnli")
-"""Sources whose splits are no paths."""
+"""Sources whose splits are not paths."""
 _NEVER_PATHS = ("source", "columns")
-"""Keys of `data` that are no paths, whatever lies in the folder."""
+"""Keys of `data` that are never paths."""
 MAX_FILES = 100
 """Read for one spec. Files that include each other twice would otherwise double with every step."""
 Read = Callable[[Path], dict[str, Any]]

@@ -67,7 +67,7 @@ _LIST_FILLERS = {
 }
 """Columns beside `input_ids` that are padded into a batch, and with what."""
 _OWN_LENGTH = frozenset({"labels", "decoder_prompt"})
-"""Columns that for SEQ2SEQ_LM are no companions of the input's tokens."""
+"""Columns that for SEQ2SEQ_LM do not align with the input's tokens."""
 CHOICE_LENGTHS = "choice_lengths"
 """The column that says how many tokens each choice of a MULTIPLE_CHOICE feature has."""
 _SCALARS = ("labels", "start_positions", "end_positions", "cls_index", "is_impossible")
@@ -279,7 +279,7 @@ def _strip_padding(values: np.ndarray, length: int, side: Side) -> np.ndarray:
 
 
 BEGINS_WITH_LAST = frozenset({"mbart"})
-"""Architectures whose decoder begins with the last token of the labels, a language, whatever their configuration says."""
+"""Architectures whose decoder starts with the last token of the labels (a language), whatever their configuration says."""
 
 
 def decoder_inputs(labels: np.ndarray, start: int | None, padding: int) -> np.ndarray:

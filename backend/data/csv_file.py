@@ -14,7 +14,7 @@ from backend.contract.output_file import whole_file
 EXPORT_ROWS = 20_000
 """Rows that are written between two looks at the progress."""
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection)."""
+"""A spreadsheet runs a cell that starts with one of these (https://owasp.org/www-community/attacks/CSV_Injection)."""
 BOM = b"\xef\xbb\xbf"
 
 

@@ -33,7 +33,7 @@ _LONGEST_PART, _LONGEST_NAME = 255, 1000
 _LARGEST_SIZE = 10**15
 """Bytes that no file of a hub has."""
 MAX_ANSWER = 50 * MB
-"""Bytes of an answer that is no file: the list of a repository with 100,000 files has about 20 MB."""
+"""Bytes of a reply that is not a file: the list of a repository with 100,000 files has about 20 MB."""
 _installed: list[bool] = []
 
 

@@ -13,7 +13,7 @@ USUAL = (
 )  # fmt: skip
 """Limits that people choose."""
 MAX_LENGTHS = 4000
-"""Different lengths that are told apart; of more, the longer ones are counted together with the next one up."""
+"""The number of distinct lengths that are counted; if there are more, lengths are rounded up."""
 _QUANTILES = (50, 90, 95, 99, 100)
 MAX_STEPS = 5000
 """Steps of an epoch whose padding is computed; they are drawn by chance, so more would say the same."""

@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 ANSWER_SECONDS = 60.0
-"""For the beginning of an answer, and again for the rest of one that is no file."""
+"""For the start of a reply, and again for the rest of one that is not a file."""
 SILENT_SECONDS = 30.0
 """Without any byte received, unless the caller sets a limit."""
 STALL_SECONDS, LEAST_BYTES = 60.0, 60_000

@@ -16,7 +16,7 @@ from backend.engines.initial_weights import NewTokens
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
 Finish = Callable[[], None]
-"""Waits until what was begun is on the disk. Raises OSError where it could not be written."""
+"""Waits until everything is on the disk. Raises OSError if it could not be written."""
 
 Compiling = Callable[[Callable[[], Any]], Any]
 """Runs what compiles a program, which may take minutes, and gives the program; may raise what ends the run meanwhile."""

@@ -14,7 +14,7 @@ class Position:
     coordinator: str = ""
     """`host:port` at which the first can be reached."""
     timeout: float = 300.0
-    """Seconds that hosts wait for one another before the run begins."""
+    """Seconds that hosts wait for each other before the run starts."""
 
     @property
     def is_first(self) -> bool:

@@ -29,7 +29,7 @@ class LogitsProcessors:
     """Tokens that must or must not be generated, as in transformers' GenerationConfig."""
 
     first: int | None = None
-    """What a text begins with, where nothing but a start token stands before it."""
+    """The first token of a text after nothing but a start token."""
     last: tuple[int, ...] = ()
     """What it ends with, where it fills all the room there is."""
     never: tuple[tuple[int, ...], ...] = ()

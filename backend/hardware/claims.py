@@ -8,7 +8,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.places import runtime_folder
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 def claim() -> None:
@@ -33,7 +33,7 @@ class ClaimWatcher:
         self._over.set()
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
+        while not self._over.wait(POLL_SECONDS):
             if _claim_time() != self._since:
                 self._on_claim()
                 return

@@ -22,9 +22,9 @@ _BUILDS = {"cuda": "jax[cuda13]", "tpu": "jax[tpu]"}
 """Kind of device → the build of JAX that sees it."""
 _NVIDIA, _AMD = "0x10de", "0x1002"
 _DISPLAYS = ("0x03", "0x12")
-"""How the PCI class of graphics cards and of other accelerators begins."""
+"""Prefixes of the PCI classes of graphics cards and other accelerators."""
 _GOOGLE, _NETWORK = "0x1ae0", "0x0042"
-"""The vendor of TPUs on the PCI bus, and its network card, which is no TPU."""
+"""The PCI vendor of TPUs, and its network card, which is not a TPU."""
 _OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")
 
 

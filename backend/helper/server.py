@@ -32,11 +32,11 @@ IDLE_KEPT = 3
 """Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
 IDLE_SECONDS = 300.0
 STOP_SECONDS = 5.0
-"""Until a worker that was asked to stop is ended, with all that it has in memory."""
+"""Seconds until a worker that does not stop is killed, with everything that it has in memory."""
 OPEN_MODELS, LET_GO = "open_models", "let_go"
 """What the helper answers itself, since it alone knows what its workers have in memory."""
 MODEL = "target="
-"""How the name begins of what a worker has in memory, where that is a model."""
+"""Prefix of the names of models that a worker has in memory."""
 
 
 @dataclass(eq=False)

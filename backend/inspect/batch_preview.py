@@ -29,7 +29,7 @@ from backend.preflight.steps import total_steps, training_order
 from backend.tasks.task import used_columns
 
 Stage = Callable[[str], Report]
-"""Begins a stage of that name and gives what its progress is told to."""
+"""Starts a stage of that name and returns its progress callback."""
 MAX_CHARACTERS = 4000
 """Of a cell that is shown."""
 

@@ -29,7 +29,7 @@ from backend.tasks.task import Columns, Task, Use, limits
 from backend.tokenizers.loading import open_tokenizer
 
 LISTED = 1000
-"""Unusable rows that are told of each split; a file holds all."""
+"""Unusable rows that are listed per split; a file has all of them."""
 MEASURED = 2000
 """Rows whose tokens are counted, evenly from all."""
 BINS = 24

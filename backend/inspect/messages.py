@@ -16,7 +16,7 @@ IMBALANCED = 10
 """Times that the most frequent label has the rows of the least."""
 MANY_OVERLAP = 0.005
 _OUTSIDE = "O"
-"""The tag of words that are no part of anything; tags are uneven by nature."""
+"""The tag of words outside any entity; tags are uneven by nature."""
 _NAMES = {"train": "training", "validation": "validation", "test": "test"}
 LITTLE = 0.005
 """A share of rows that people are ready to cut."""

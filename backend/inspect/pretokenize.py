@@ -24,7 +24,7 @@ from backend.preflight.session import FeatureSession, open_session
 
 Format = Literal["npy", "parquet"]
 Stage = Callable[[str], Report]
-"""Begins a stage of that name and gives what its progress is told to."""
+"""Starts a stage of that name and returns its progress callback."""
 
 
 @dataclass(frozen=True)

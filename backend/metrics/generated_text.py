@@ -26,7 +26,7 @@ Kind = Literal["bleu", "chrf", "rouge", "exact_match"]
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MECAB = {"ja-mecab": ("MeCab", "ja"), "ko-mecab": ("mecab_ko", "ko")}
 _SAMPLE = 500
-"""References that are looked at to tell the kind of writing."""
+"""References that are inspected to detect the script."""
 
 
 def check_words(words: BleuWords) -> None:

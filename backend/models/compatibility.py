@@ -49,7 +49,7 @@ _TASKS = {
 
 
 def purpose_of_class(architecture: str) -> str:
-    """What a transformers class is for; empty if its name does not tell."""
+    """The task of a transformers class; empty if its name does not show it."""
     return next((words for ending, words in _CLASSES if architecture.endswith(ending)), "")
 
 
@@ -91,7 +91,7 @@ class RunNeeds:
     partly: bool = False
     """Whether only a part of the weights is trained: an adapter's, or what is not frozen."""
     from_scratch: bool = False
-    """Whether weights are drawn anew, so that none have to be there."""
+    """Whether weights are initialised randomly, so none are needed."""
     free_mb: float = 0
     """Memory of the device; 0 is unknown."""
 

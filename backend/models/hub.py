@@ -38,7 +38,7 @@ class RemoteModel:
 
     name: str
     revision: str
-    """What was asked for: the cache remembers it beside the commit."""
+    """The requested revision; the cache stores it beside the commit."""
     commit: str
     weights_format: str
     """`safetensors`, `bin`, `flax` or `none`."""

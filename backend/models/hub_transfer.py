@@ -29,7 +29,7 @@ PAUSES = (1.0, 2.0, 4.0, 8.0, 8.0)
 SECONDS = 30.0
 """Without a byte for so long the connection counts as broken."""
 _PROGRESS = 1 << 16
-"""Bytes that a connection must bring, or end the file with, so that the tries are counted anew."""
+"""Bytes that a connection must deliver (or complete the file) to reset the number of retries."""
 _PASSING = (403, 408, 429, 500, 502, 503, 504)
 """Statuses that may be others at the next try; the address that a file is fetched from expires with a 403."""
 

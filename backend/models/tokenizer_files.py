@@ -22,7 +22,7 @@ _WITHOUT_FILES = {"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"}
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """A folder's tokenizer. `tokens` is 0 if the files do not tell."""
+    """A folder's tokenizer. `tokens` is 0 if unknown."""
 
     kind: str = ""
     tokens: int = 0

@@ -70,7 +70,7 @@ class TrainingSize:
     examples: int
     """Rows, or blocks of running text."""
     is_new: bool = False
-    """Whether the weights are drawn anew."""
+    """Whether the weights are initialised randomly."""
     has_adapter: bool = False
     writes: bool = False
     """Whether the model's outputs are text."""

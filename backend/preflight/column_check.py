@@ -31,7 +31,7 @@ class WrongColumn:
 
     @property
     def fix(self) -> Fix | None:
-        """Use the likely column; None if there is no such."""
+        """Use the likely column; None if there is none."""
         if self.likely is None or self.likely.column is None:
             return None
         changes = {f"data.columns.{self.role.name}": self.likely.column}

@@ -23,7 +23,7 @@ UNKNOWN: Span = (-1, -1)
 """The position of an answer that is unknown, as opposed to known to be absent."""
 
 OUTSIDE = -1
-"""The offset of a token that is no part of the context."""
+"""The offset of a token outside the context."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Window:
     offset_start: np.ndarray  # (length,) int32
     offset_end: np.ndarray  # (length,) int32
     null_index: int
-    """The token that stands for "no answer": the classification token, wherever this tokenizer puts it."""
+    """The token that means "no answer": the classification token, wherever this tokenizer puts it."""
 
 
 def windows(

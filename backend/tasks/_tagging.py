@@ -63,7 +63,7 @@ def _unknown_tag_error(tags: Tags, rows: Rows, word: int) -> InputError:
 
 
 def scheme_of_labels(labels: Sequence[str]) -> Scheme:
-    """The scheme of a model's labels, as far as their names tell."""
+    """The tagging scheme of a model's labels, judged by their names."""
     if unknown_tags(labels):
         return "none"
     scheme = scheme_of_names(labels)

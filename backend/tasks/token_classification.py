@@ -359,7 +359,7 @@ class TokenClassification:
         return measure(metrics_of("token_classification"), predictions, facts, self.settings)
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
-        """Those of a tagger that finds no entity; without a scheme no tag stands for nothing."""
+        """Those of a tagger that finds no entity; without a scheme there is no tag for it."""
         return {} if facts["scheme"] == "none" else {"f1": 0.0}
 
 

@@ -25,7 +25,7 @@ class Extension:
     special: Sequence[str] = ()
     """Those that are never a part of ordinary text: left out when a text is shown, never split."""
     whole_words: bool = False
-    """Lets ordinary ones be found only where nothing of a word stands beside them."""
+    """Ordinary ones match only as whole words."""
 
 
 def propose(tokenizer: AnyTokenizer, extension: Extension) -> ProposedTokens:

@@ -21,7 +21,7 @@ MAX_PART = 1_000_000
 """Characters of a text that are handed over at once: the library takes 50 times as much memory, and without it aborts."""
 READING, LEARNING = message("Reading the texts"), message("Learning the pieces")
 SILENT = message("Learning the pieces; Unigram reports no progress")
-"""Stages of every kind; `trainer_progress` has those that only some tell."""
+"""Stages of every kind; `trainer_progress` has those that only some report."""
 
 
 @dataclass(frozen=True)

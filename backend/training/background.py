@@ -6,7 +6,7 @@ from typing import Any
 
 from backend.contract.errors import panics_as_errors
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
 class Interrupted(Exception):
@@ -30,10 +30,10 @@ def run_beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> 
 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
-    thread.join(LOOK_SECONDS)
+    thread.join(POLL_SECONDS)
     while thread.is_alive():
         look()
-        thread.join(LOOK_SECONDS)
+        thread.join(POLL_SECONDS)
     result, error = given[0]
     if error is not None:
         raise error

@@ -14,7 +14,7 @@ from backend.engines.hosts import Position
 LOOK_SECONDS = 0.2
 
 Look = Callable[[int], None]
-"""Is told how many hosts are there; may raise."""
+"""Receives the number of hosts that have arrived; may raise."""
 
 
 def come(run: RunFolder, number: int, attempt: int) -> None:

@@ -22,7 +22,7 @@ RATED = 2000
 """Rows among which the best and the worst are looked for, since each is looked at in Python."""
 LONGEST_TEXT = 600
 LONGEST_LIST = 2000
-"""Characters of a value in an event; a text is cut, what is no text is left out."""
+"""Characters of a value in an event; text is truncated, anything else is omitted."""
 LONGEST_ROW = 6000
 """Characters of all values of a row; columns that come when they are used up are left out."""
 

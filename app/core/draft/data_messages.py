@@ -157,7 +157,7 @@ def repeated_line(splits: list[SplitSummary]) -> str:
 
 
 def left_out_line(left_out: list[IgnoredFile]) -> str:
-    """The dropped files that are not part of the data: `Left out: README.md (tells about the data) and 2 more.`"""
+    """The dropped files that are not part of the data: `Left out: README.md (describes the data) and 2 more.`"""
     if not left_out:
         return ""
     examples = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])

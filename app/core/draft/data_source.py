@@ -52,7 +52,7 @@ def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
 
 
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
-"""Endings of packed files, before which the file's own stands."""
+"""Extensions of compressed files, which follow the file's own extension."""
 
 
 def data_name(draft: Draft, source: SourceEntry | None) -> str:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 MAX_STEPS = 200
 PAUSE_SECONDS = 2.0
-"""Whoever stops typing in a field for longer begins another step."""
+"""A longer pause in typing starts another step."""
 
 Moment = TypeVar("Moment")
 

@@ -76,7 +76,7 @@ CHOICES = (
         tr("Trains a small set of added weights, such as LoRA, instead of the whole model."),
     ),
 )
-"""What stands on the page without a section's schema."""
+"""Settings on the page that have no section schema."""
 
 
 def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:

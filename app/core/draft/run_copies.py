@@ -91,7 +91,7 @@ class EngineOffer:
     title: str
     reason: str = ""
     continues: bool = False
-    """Whether it can go on from the run's last checkpoint."""
+    """Whether it can continue from the run's last checkpoint."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 OUTSIDE = "O"
 _BEGINS, _ENDS, _INSIDE = frozenset("BSU"), frozenset("SUEL"), frozenset("IEL")
-"""What may stand before the kind, over the schemes BIO, IOB1, IOBES and BILOU."""
+"""Prefixes of the kind in the schemes BIO, IOB1, IOBES and BILOU."""
 
 
 @dataclass(frozen=True)

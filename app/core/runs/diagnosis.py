@@ -106,11 +106,11 @@ BLOCKS = 40
 FEWEST_STEPS = 40
 """A trend of the training loss needs as many."""
 SAMPLED = 400
-"""Points that stand for many, so that a long run costs no more than a short one."""
+"""The number of points after reduction, so that a long run costs no more than a short one."""
 DIVERGED = 1.5
-"""A training loss that stands this far above its lowest part, and has given back a quarter of what it had gained."""
+"""A training loss this far above its lowest part, after losing a quarter of the improvement."""
 FAR_ABOVE_FIRST = 1.5
-"""Every one of the last losses stands this far above the first, which was computed before any weight was changed."""
+"""All of the last losses are this far above the first, which was computed before any weight was changed."""
 LAST_LOSSES = 20
 FEWEST_LOSSES = 4
 HIGH_RATE = 1e-3

@@ -60,7 +60,7 @@ class RunSummary:
     can_resume: bool = True
     """Whether going on could come to another end."""
     doubt: str = ""
-    """Why a finished run is no success all the same; known once all its events are read."""
+    """Why a finished run is not a success; known once all its events are read."""
     queued_since: float | None = None
     """When it joined the queue in which it waits."""
 

@@ -77,7 +77,7 @@ def trains_adapter(run: RunFolder) -> bool:
 
 
 UNTYPED = ("id", "answer_start")
-"""What names a row, or says where its answer stands, changes no answer."""
+"""An id column or an answer's position changes no answer."""
 
 
 def typed_columns(entry: TaskEntry, task: RunTask) -> list[Column]:

@@ -53,9 +53,9 @@ class RunStatus:
     can_resume: bool = True
     """Whether going on could come to another end."""
     doubt: str = ""
-    """Why a finished run is no success all the same."""
+    """Why a finished run is not a success."""
     lacks_events: bool = False
-    """Whether its events were deleted, so that only what else lies in its folder tells how it ended."""
+    """Whether its events were deleted, so that only the other files of its folder show how it ended."""
 
     @property
     def alive(self) -> bool:

@@ -44,7 +44,7 @@ _LABELS = {
     0xFFFC: "OBJ",
 }
 JOINERS = frozenset((0x200C, 0x200D, *range(0xFE00, 0xFE10), *range(0xE0020, 0xE0080), *range(0xE0100, 0xE01F0)))
-"""They belong to the character before them, and are shown only where they stand alone."""
+"""They belong to the character before them, and are shown only if they are alone."""
 
 
 _C0 = (
@@ -65,13 +65,13 @@ def _table() -> dict[int, str]:
 
 
 SHOWN: dict[int, str] = _table()
-"""Code point → what stands for it where white space is shown."""
+"""Code point → its visible replacement when white space is shown."""
 HIDDEN: dict[int, str] = {
     **{code: "" for code in SHOWN if chr(code).isprintable() is False},
     **{code: " " for code in SHOWN if chr(code).isspace()},
     0x09: "    ",
 }
-"""Code point → what stands for it where white space is not shown: nothing that would break the line."""
+"""Code point → its replacement when white space is not shown: nothing that would break the line."""
 
 
 SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})

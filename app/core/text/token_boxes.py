@@ -26,7 +26,7 @@ class TokenBoxes:
     start: np.ndarray
     end: np.ndarray
     gap: np.ndarray
-    """Where the untouched text before each token begins; it ends at `start`. −1 for none."""
+    """Where the skipped text before each token starts; it ends at `start`. −1 for none."""
     kind: np.ndarray
     """NORMAL, SPECIAL or UNKNOWN."""
     faint: np.ndarray
@@ -38,9 +38,9 @@ class TokenBoxes:
     labels: Mapping[int, str] = field(default_factory=dict)
     """Token → what is shown of it in place of its stretch."""
     captions: Mapping[int, str] = field(default_factory=dict)
-    """Token → a line of words above it; it begins a line."""
+    """Token → a caption above it, which starts a new line."""
     tail: int = -1
-    """Where the untouched text after the last token begins, up to the source's end; −1 for none."""
+    """Where the skipped text after the last token starts, up to the source's end; −1 for none."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -70,7 +70,7 @@ class TokenBoxes:
         return shorten(self.spanned(first, last))
 
     def spanned(self, first: int, last: int) -> str:
-        """The text that a group of tokens stands for."""
+        """The text that a group of tokens represents."""
         if last - first == 1:
             return self.text(first)
         return self.source[self.start[first] : max(self.end[first:last])]
@@ -117,7 +117,7 @@ def without_endless_groups(linked: np.ndarray) -> np.ndarray:
 # The boxes of a table of tokens: shared characters, windows, what was left out
 
 _SPACES = ("Ġ", "▁")
-"""What a piece begins with that holds the space before its word."""
+"""The prefix of a piece that includes the space before its word."""
 _FAR = 1 << 40
 
 

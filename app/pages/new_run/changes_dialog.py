@@ -21,7 +21,7 @@ class ChangesDialog(QDialog):
     """Stays open beside the page and follows its draft."""
 
     setting_chosen = Signal(str)
-    """The key of a setting that somebody wants to see."""
+    """The key of a setting to show."""
 
     def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
         super().__init__(parent)

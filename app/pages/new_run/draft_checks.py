@@ -26,7 +26,7 @@ STOPPED = tr("Reading the data was stopped. Reload it, choose other data, or set
 OFFERED = tr("The data can't be read yet. See the Data section.")
 TOPICS = ("data", "model", "plan")
 DONE, OPEN, BUSY, WRONG = "done", "open", "busy", "wrong"
-"""How a section stands: nothing is missing, something is still to be chosen, is being read, or is wrong."""
+"""The state of a section: complete, something still to be chosen, being read, or wrong."""
 SECTIONS = ("task", "data", "model", "hardware", "settings")
 
 
@@ -39,7 +39,7 @@ class SectionState:
 
 
 def section_of(key: str) -> str:
-    """The section in which the setting with a dotted key stands."""
+    """The section that has the setting with this dotted key."""
     first, _, rest = key.partition(".")
     if first == "model":
         return "model" if rest in ("", "name_or_path", "revision", "trust_remote_code") else "settings"
@@ -54,7 +54,7 @@ def _is_unread(mistake: ErrorReply) -> bool:
 
 
 class DraftChecks(QObject):
-    """Queries again when told what has changed; `problems` maps a topic to the sentence that blocks starting."""
+    """Queries again after a change; `problems` maps a topic to the sentence that blocks starting."""
 
     asking = Signal(str, object)
     """A topic is being looked into; a Progress or None."""
@@ -370,7 +370,7 @@ class DraftChecks(QObject):
         return self.obstacle()[1].note
 
     def obstacle(self) -> tuple[str, SectionState]:
-        """The section that holds up the start, and how it stands; none and DONE if nothing does."""
+        """The section that blocks the start, and its state; none and DONE if nothing does."""
         states = self.section_states()
         first = (name for kind in (OPEN, WRONG, BUSY) for name in SECTIONS if states[name].kind == kind)
         name = "data" if states["data"].kind == WRONG else next(first, "")
@@ -394,7 +394,7 @@ class DraftChecks(QObject):
         return "" if self._draft.get("model.name_or_path") else tr("Choose a model.")
 
     def section_states(self) -> dict[str, SectionState]:
-        """How each section stands: what is wrong comes before what is missing, and that before what is being read."""
+        """The state of each section: wrong takes precedence over missing, and missing over being read."""
         wrong = {topic: sentence for topic, sentence in self.problems.items() if topic in ("data", "model")}
         if "plan" in self.problems:
             wrong.setdefault(self._plan_section, self.problems["plan"])

@@ -38,7 +38,7 @@ from backend.contract.heads import Head
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
 CALM_MS = 400
-"""Without a change, before the draft is written: whoever types on is not done."""
+"""Time without a change before the draft is saved: someone who is typing is not done."""
 OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
@@ -267,7 +267,7 @@ class DraftController(QObject):
         self.replaced.emit()
 
     def _forget_task_defaults(self) -> None:
-        """Remove values that the task filled in and nobody changed."""
+        """Remove values that the task filled in, unless the user changed them."""
         for key, value in self.task_defaults().items():
             if self.draft.says(key) and is_same(self.draft.get(key), value):
                 self.draft.unset(key)

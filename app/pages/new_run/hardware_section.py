@@ -109,7 +109,7 @@ class HardwareSection(Section):
         self.panel.body.insertWidget(0, self.beside)
 
     def set_open(self, wanted: bool) -> None:
-        """The devices stand beside this section alone."""
+        """The devices are shown beside this section only."""
         super().set_open(wanted)
         self.beside.setVisible(wanted)
         if wanted:

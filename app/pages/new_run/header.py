@@ -87,7 +87,7 @@ class Header(PageHeader):
 
 
 class SearchBar(QWidget):
-    """Emits the search text; the number of matches stands before the field, the sentence that there is none below it."""
+    """Emits the search text; the number of matches is shown before the field, the sentence that there is none below it."""
 
     sought = Signal(str)
     stepped = Signal(int)
@@ -135,7 +135,7 @@ class SearchBar(QWidget):
         self._show_nothing(lacking)
 
     def _show_nothing(self, shown: bool) -> None:
-        """Below the field, over the page: it must not move what stands there."""
+        """Below the field, over the page, so that nothing moves."""
         if shown:
             self.nothing.setParent(self.window())
             self.nothing.setFixedWidth(theme.pixels(SEARCH_WIDTH) + 80)

@@ -26,7 +26,7 @@ _WORDS = {
     WRONG: tr("There is a problem here."),
 }
 TITLE_WIDTH = 84
-"""Pixels of a title, so that the values stand below each other."""
+"""Pixels of a title, so that the values are aligned."""
 
 
 class SectionHeader(QPushButton):
@@ -58,7 +58,7 @@ class SectionHeader(QPushButton):
         self.setChecked(True)
 
     def show_state(self, state: SectionState, value: str) -> None:
-        """Show how the section stands, its main value, and while it is closed what is missing or wrong."""
+        """Show the section's state, its main value, and while it is closed what is missing or wrong."""
         self._state = state
         self.icon_label.set_icon(*_ICONS[state.kind])
         self.value.setText(value)
@@ -81,7 +81,7 @@ class SectionHeader(QPushButton):
 
 
 class Panel(QFrame):
-    """What stands beside an open section: a title, small buttons in `corner`, a bar, and the content in `body`."""
+    """The panel beside an open section: a title, small buttons in `corner`, a bar, and the content in `body`."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

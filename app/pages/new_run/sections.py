@@ -31,7 +31,7 @@ from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.cost import MeasuredTime
 
 NARROW = 720
-"""Pixels of all; with fewer the panel stands below the fields of the open section."""
+"""Pixels of both; with fewer the panel is below the fields of the open section."""
 SHARE, LEAST, MOST = 0.46, 400, 620
 """Of the width for the sections, and its bounds."""
 PANEL_HEIGHT = 320
@@ -132,7 +132,7 @@ class Sections(QWidget):
         return row
 
     def holder_of(self, widget: QWidget) -> str:
-        """The name of the section that a widget stands in."""
+        """The name of the section that a widget belongs to."""
         return next((name for name, section in self.named.items() if section.isAncestorOf(widget)), self.opened)
 
     def scroll_to(self, widget: QWidget) -> None:
@@ -167,7 +167,7 @@ class Sections(QWidget):
         self.hardware.set_engines(catalog.engines, json_schema.section(catalog.spec, "hardware"))
 
     def show_states(self) -> None:
-        """Show the main value of each section, and how it stands."""
+        """Show the main value and the state of each section."""
         catalog, draft, checks = self._controller.catalog, self._draft, self._checks
         words = {
             "task": " · ".join(filter(None, (self.task.tasks.currentText(), self.task.preset_name()))),

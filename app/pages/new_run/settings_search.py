@@ -14,7 +14,7 @@ from app.widgets.forms.schema_form import SchemaForm
 
 Settings = Callable[[], Mapping[str, Setting]]
 PATIENCE_MS = 120
-"""Whoever types on has not asked yet."""
+"""The search waits until the user stops typing."""
 
 
 class SettingsSearch(QObject):

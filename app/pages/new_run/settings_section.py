@@ -27,7 +27,7 @@ ELSEWHERE = {
     "training": {"optimizer_options"},
     "data": {"source", "train", "validation", "test", "columns"},
 }
-"""Fields that stand in other sections, or in the form of what was chosen."""
+"""Fields that belong to other sections, or to the form of a chosen value."""
 GROUPS = {
     "task": tr("Task"),
     "data": tr("Data"),
@@ -133,7 +133,7 @@ class SettingsSection(Section):
         self._offer_choices(task, catalog)
 
     def show_plan(self, plan: RunPlan) -> None:
-        """Show the numbers that `auto` stands for in the fields that are left to it."""
+        """Show the numbers chosen for fields that are set to `auto`."""
         for part in (*self.forms.values(), *self.groups.values()):
             part.show_chosen(plan.auto)
 
@@ -428,7 +428,7 @@ class SettingsGroup(QWidget):
         self.opened.emit()
 
     def show_chosen(self, settings: Sequence[AutoSetting]) -> None:
-        """Show what `auto` stands for now, also once the form is made."""
+        """Show what `auto` means now, also once the form is made."""
         self._chosen = settings
         if self.form is not None:
             self.form.show_chosen(settings)

@@ -22,7 +22,7 @@ class StartController(QObject):
     refused = Signal(str)
     message = Signal(str, str)
     others_changed = Signal(str)
-    """What a run that is queued would wait for, as a sentence; empty where nothing goes on."""
+    """What a queued run would wait for, as a sentence; empty if nothing is running."""
 
     def __init__(self, context: AppContext, draft: Draft, checks: DraftChecks, parent: QObject) -> None:
         super().__init__(parent)

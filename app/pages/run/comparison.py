@@ -96,7 +96,7 @@ class Comparison(QObject):
             self._timer.start()
 
     def _name(self, watcher: RunWatcher) -> str:
-        """What tells the two apart: the engine if it differs, else the run's folder."""
+        """The difference between the two: the engine if it differs, else the run's folder."""
         own, other = self._state, watcher.state
         differs = own is not None and own.engine and other.engine and own.engine != other.engine
         return other.engine if differs else watcher.folder.name

@@ -36,7 +36,7 @@ from backend.contract.run.notes import RunNotes
 REFRESH_MS = 100
 ROOM_FOR_ROWS = 300
 LOW = 720
-"""Pixels below which the numbers stand in one row."""
+"""Pixels below which the numbers are in one row."""
 NARROW = 860
 LOWEST_PLOTS = 220
 CATCH_UP_MS = 25

@@ -29,7 +29,7 @@ CAPTIONS = {
     "eta": tr("Time left"),
 }
 WIDE = 1240
-"""From this width on all tiles stand in one row."""
+"""From this width on all tiles are in one row."""
 AGING_MS = 5000
 """Between two looks at how old the memory reading is."""
 FEW = 4
@@ -46,7 +46,7 @@ BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "
 
 
 class RunRequests(QWidget):
-    """What a run that is training can be asked for; hidden as a whole when it has ended."""
+    """Buttons for a run that is training; hidden when it has ended."""
 
     requested = Signal(str)
     """A key of REQUESTS."""
@@ -65,7 +65,7 @@ class RunRequests(QWidget):
         self.hide()
 
     def show_usable(self, outcome: RunStatus) -> None:
-        """Enable what can be asked now; a queued run can only be stopped."""
+        """Enable the requests that are possible now; a queued run can only be stopped."""
         self.setVisible(outcome.alive)
         for kind, (words, doing, _) in REQUESTS.items():
             button = self.buttons[kind]
@@ -75,7 +75,7 @@ class RunRequests(QWidget):
 
 
 class RunProgress(QWidget):
-    """Words above a thin bar, and beside them what the run can be asked for; its height never changes."""
+    """A caption above a thin bar, with the run's buttons beside it; its height never changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -203,7 +203,7 @@ class EngineSwitch(QObject):
     run_started = Signal(str, str)
     """The folders of the new run, and of the one that it repeats."""
     resume_requested = Signal(str)
-    """The engine with which the run itself is to go on."""
+    """The engine with which the run should continue."""
     offered = Signal()
     """What its button says may be another thing."""
 

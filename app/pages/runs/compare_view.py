@@ -28,7 +28,7 @@ SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
 DELETED = "deleted"
 """The state of a run whose folder is gone."""
 _WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
-"""What stands in files, and what people read, by column of the metrics."""
+"""Column of the metrics in files → the title that people read."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
 

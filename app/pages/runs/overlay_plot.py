@@ -261,7 +261,7 @@ class CurveList(QListWidget):
         self.itemChanged.connect(self._on_item_changed)
 
     def fill(self, names: Mapping[Path, str], hidden: Sequence[Path] | set[Path]) -> None:
-        """List these runs anew."""
+        """List these runs again."""
         self.blockSignals(True)
         self.clear()
         for place, (path, name) in enumerate(names.items()):

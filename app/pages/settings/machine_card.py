@@ -69,7 +69,7 @@ class MachineCard(Card):
         self._fold_passed([FindingLine(finding, self._on_copied) for finding in passed])
 
     def _fold_passed(self, lines: Sequence[QWidget]) -> None:
-        """Fold away what is fine: whoever looks here wants to know what is not."""
+        """Fold away what is fine: people come here to see what is not."""
         if not lines:
             return
         inside = holder(vbox(*lines, spacing=10))

@@ -12,7 +12,7 @@ from app.widgets.icon_label import IconButton
 
 
 def chips(titles: Sequence[str], chosen: Callable[[int], object] | None = None) -> tuple[QButtonGroup, QHBoxLayout]:
-    """Rounded buttons, one of which is selected; ids count from 0. `chosen` is told which one a person clicks."""
+    """Rounded buttons, one of which is selected; ids count from 0. `chosen` receives the one that the user clicks."""
     row = QHBoxLayout()
     row.setSpacing(6)
     group: QButtonGroup | None = None

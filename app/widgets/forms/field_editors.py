@@ -101,7 +101,7 @@ class NumberEditor(Editor):
         self._line.textEdited.connect(self.changed)
 
     def show_chosen(self, value: float | None) -> None:
-        """Show in grey the number that `auto` stands for now; None if that is unknown."""
+        """Show in grey the number that `auto` means now; None if unknown."""
         self._line.setPlaceholderText(AUTO if value is None else tr("auto: {number}", number=number_text(value)))
 
     def value(self) -> int | float | str | None:

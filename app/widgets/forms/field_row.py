@@ -56,7 +56,7 @@ class FieldRow(QObject):
         self.show_value(field.default)
 
     def show_chosen(self, value: float | None, reason: str) -> None:
-        """Show what `auto` stands for now, and in the help why; None and no reason if that is unknown."""
+        """Show what `auto` means now, and the reason in the help; None and no reason if unknown."""
         if isinstance(self.editor, NumberEditor) and AUTO in self.field.choices:
             self.editor.show_chosen(value)
             self._reason = reason

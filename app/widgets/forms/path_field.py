@@ -55,7 +55,7 @@ class PathField(QWidget):
 
     @property
     def value(self) -> Paths:
-        """The value that the text stands for."""
+        """The value of the text."""
         return self._value
 
     def set_value(self, value: Paths) -> None:

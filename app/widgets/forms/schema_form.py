@@ -148,7 +148,7 @@ class SchemaForm(QWidget):
             row.set_usual(values.get(name, row.field.default))
 
     def show_chosen(self, settings: Sequence[AutoSetting]) -> None:
-        """Show what `auto` stands for now in these fields, by dotted key; in all others that is unknown."""
+        """Show what `auto` means now in these fields, by dotted key; in all others it is unknown."""
         chosen = {setting.key: setting for setting in settings}
         for row in self._rows.values():
             found = chosen.get(row.key)

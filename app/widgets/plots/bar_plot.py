@@ -31,7 +31,7 @@ class Bars:
 
 
 class BarPlot(QWidget):
-    """Hovering over a bar shows its value; there is no zoom."""
+    """Hovering over a bar shows its value; zooming is off."""
 
     spoken_role = Role.Chart
 

@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from app import theme
 
 Mark = tuple[float, str, str]
-"""Where it stands, what it is, and its colour token."""
+"""Its position, its kind, and its colour token."""
 ROWS = 3
-"""Rows at the top of the view in which the words of marks stand, above the curves."""
+"""Rows at the top of the view for the labels of marks, above the curves."""
 TALLEST_ROW = 0.22
 """The most of the view's height that a row may take, in a low view."""
 NEAR = 0.008

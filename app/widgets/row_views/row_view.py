@@ -26,7 +26,7 @@ class RowOrder:
     column: str
     descending: bool
     needs: str = ""
-    """The column that must be there, where it is not `column` itself; a final underscore stands for any that begins so."""
+    """The required column, if it is not `column` itself; with a final underscore it is a prefix."""
     mistakes: bool = False
     """Only wrong rows are wanted so."""
 

@@ -10,7 +10,7 @@ from app.widgets.text.token_paragraphs import BOX, LINE, MARGIN, PAD, Place, Tok
 
 COLORS = 6
 FOOT = 2.0
-"""Pixels of the line that marks each token for those who cannot tell the colours apart."""
+"""Pixels of the line that marks each token for people who cannot distinguish the colours."""
 
 
 class TokenPaint:

@@ -25,7 +25,7 @@ from app.widgets.text.marked_text import extent
 
 LINE, BOX = 27, 21
 MARGIN, PAD = 4, 2.5
-"""Pixels around all tokens, and of a box beside its letters; a space stands between two tokens."""
+"""Pixels around all tokens, and of a box beside its letters; a space separates two tokens."""
 LEAST = 9.0
 """Pixels of a token that shares a character with others."""
 GAP_SHOWN = 32

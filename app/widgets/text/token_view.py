@@ -82,7 +82,7 @@ class TokenView(QAbstractScrollArea):
         self._wrap()
 
     def shown_text(self, index: int) -> str:
-        """A token's display text when it stands alone."""
+        """A token's display text on its own."""
         return visible(shorten(self._boxes.text(index)), self._whitespace)
 
     def count(self) -> int:

@@ -29,7 +29,7 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
     """What is odd about the first rows, a sentence each: they seem to be decoded wrongly."""
     unreadable: list[str] = []
-    """Why files cannot be read as they are; who reads the data is told the same."""
+    """Why files cannot be read as they are; a training run would report the same."""
 
 
 class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):

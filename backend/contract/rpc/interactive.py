@@ -28,7 +28,7 @@ class OpenModels(msgspec.Struct, frozen=True):
     """Answer of `open_models {}` and of `let_go {target}`, which unloads idle models (all without a target)."""
 
     targets: list[str]
-    """Runs, checkpoints, folders and hub ids as they were asked."""
+    """Runs, checkpoints, folders and hub ids as given in the query."""
 
 
 class AddedRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,7 +84,7 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     code: dict[str, str] = {}
     """Of a model that runs Python code of its own: whose code (hub id or folder) → which version."""
     code_agreed: bool = False
-    """Whether this user has agreed to that code as it stands now."""
+    """Whether the user has approved the current version of that code."""
     code_files: list[str] = []
     """The Python files that come with it."""
     needs_conversion: bool = False
@@ -148,7 +148,7 @@ class HubAccount(msgspec.Struct, frozen=True, kw_only=True):
     organisations: list[str] = []
     has_token: bool = False
     from_environment: bool = False
-    """The token stands in a variable, which comes before the one that is kept."""
+    """The token comes from an environment variable, which takes precedence over the stored one."""
     note: str = ""
     """Why the name is not known although there is a token, as a sentence."""
     token_file: str = ""

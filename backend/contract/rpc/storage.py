@@ -25,7 +25,7 @@ class StorageUse(msgspec.Struct, frozen=True, kw_only=True):
     free: int
     """On the disk of the cache folder."""
     parts: list[StorageItem]
-    """Of the cache folder, those that `clear_cache {parts: [name, …]}` may be asked to take away."""
+    """The parts of the cache folder that `clear_cache {parts: [name, …]}` can remove."""
 
 
 class ClearedCache(msgspec.Struct, frozen=True, kw_only=True):

@@ -143,7 +143,7 @@ class TrainingStep(msgspec.Struct, frozen=True, kw_only=True):
     loss: float | None = None
     """As the run has reported it."""
     differs: str = ""
-    """Why these need not be the rows that the run had; empty where its own count of tokens agrees, or there is no run."""
+    """Why these may differ from the rows of the run; empty if the token counts match, or there is no run."""
 
 
 class TrainingRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +177,7 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
     texts: list[str]
     kinds: list[Kind]
     labels: list[str]
-    """What stands below each token: its label, what was hidden, what the decoder is to say; empty for nothing."""
+    """The text below each token: its label, what was masked, or what the decoder should produce; may be empty."""
     borders: list[ExampleStart] = []
     length: int = 0
     """Tokens in all; only the first are in the lists where there are very many."""
@@ -195,7 +195,7 @@ class TrainingFeature(msgspec.Struct, frozen=True, kw_only=True):
     cells: list[tuple[str, str]]
     """The row's own columns that the task reads."""
     values: list[tuple[str, str]]
-    """What is no list of tokens, in words: the label, where the answer stands, what was cut."""
+    """Everything except token lists, in words: the label, the answer's position, what was truncated."""
     sequences: list[TokenSequence]
     arrays: dict[str, list[int | float | None]]
     """The batch's arrays of this feature, padding included; those of choices one after another."""

@@ -17,7 +17,7 @@ MAX_UNREAD = 1000 * CHUNK_BYTES
 END_BYTES = 10 * CHUNK_BYTES
 """Of a larger one, its beginning and its end."""
 TOO_LONG = "events_too_long"
-"""The code of the warning that then stands between them."""
+"""The code of the warning that separates them."""
 _OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
 
 _STEP = b'{"event":"StepFinished"'

@@ -18,7 +18,7 @@ CHANGED_AT_RESUME = (
     "training.checkpoint_every",
     "evaluation.batch_size",
 )
-"""Settings that change nothing of what is learnt but dropout's draws, so that a run may go on with other ones."""
+"""Settings that affect nothing but the random numbers of dropout, so a run may be resumed with different values."""
 LEAST_LENGTH = 32
 """No maximum length below this is proposed: it would cut nearly every text."""
 

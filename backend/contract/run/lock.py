@@ -14,7 +14,7 @@ from backend.contract.messages import message
 from backend.contract.safe_files import open_inside
 
 LOCK_TRIES = 40
-"""Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
+"""A process that only checks whether a run is alive (`is_locked`) holds the lock for an instant; starting then retries."""
 
 CHANGE_TRIES = 500
 """Five seconds: changing a small file takes milliseconds."""

@@ -65,7 +65,7 @@ XLA_FLAGS = tuple(
         }
     )
 )  # fmt: skip
-"""Flags that may stand in `XLA_FLAGS` and `LIBTPU_INIT_ARGS`: `--FLAG`, or `--FLAG=VALUE`."""
+"""Flags allowed in `XLA_FLAGS` and `LIBTPU_INIT_ARGS`: `--FLAG`, or `--FLAG=VALUE`."""
 _OF_FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 VARIABLES = tuple(sorted(chain(_THREADS, _DEVICES, _TORCH, _JAX, _NCCL, _OF_FLAGS)))
 """Environment variables that a spec may set."""

@@ -69,7 +69,7 @@ class PiecesAsText(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `pieces_to_text {tokenizer, pieces, revision, options}`."""
 
     text: str
-    """What the ids decode to, special tokens kept; unknown pieces stand in it as `⟨no piece abc⟩`."""
+    """The decoded text, with special tokens; unknown pieces appear as `⟨no piece abc⟩`."""
     ids: list[int]
     """−1 where the vocabulary has no such piece."""
     unknown: list[int] = []

@@ -13,7 +13,7 @@ class ComparedToken(msgspec.Struct, frozen=True, array_like=True):
 
     tokenizer: int
     line: int
-    """Of the text, from 0: the one in which the token begins."""
+    """Index of the text, from 0, in which the token starts."""
     id: int
     piece: str
     text: str
@@ -55,7 +55,7 @@ class LanguageCounts(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     rows: int
     words: int
-    """What stands between spaces."""
+    """The text between spaces."""
     characters: int
     bytes: int
     tokens: list[int]

@@ -7,7 +7,7 @@ import msgspec
 from backend.contract.tokens.tokens import TokenizeQuestion
 
 MAX_CHARACTERS = 5_000
-"""Steps are told of the beginning of a longer text."""
+"""Steps describe only the start of a long text."""
 
 Stage = Literal["words", "added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor"]
 
@@ -25,7 +25,7 @@ class StepPart(msgspec.Struct, frozen=True, array_like=True):
     text: str
     start: int
     end: int
-    """Characters of the original text that it stands for."""
+    """The characters of the original text that it represents."""
     fixed: bool = False
     """An added or special token, which later steps leave alone."""
     id: int | None = None
@@ -89,7 +89,7 @@ class WordTrace(msgspec.Struct, frozen=True, kw_only=True):
     pieces: list[str]
     ids: list[int]
     symbols: list[str] = []
-    """BPE: what it begins with."""
+    """BPE: the initial symbols."""
     merges: list[Merge] = []
     """BPE: those that were applied, in order."""
     choices: list[ChosenPiece] = []
@@ -107,7 +107,7 @@ class TokenizerSteps(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `tokenizer_steps`."""
 
     text: str
-    """What the steps are told of: the text, the written chat, or the part of it that was asked for."""
+    """What the steps describe: the text, the rendered chat, or the requested part of it."""
     pair: str | None = None
     shortened: bool = False
     steps: list[Step] = []

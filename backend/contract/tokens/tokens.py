@@ -46,13 +46,13 @@ class TokenPiece(msgspec.Struct, frozen=True, array_like=True):
 
     id: int
     piece: str
-    """As it stands in the vocabulary: `##ing`, `Ġthe`, `▁the`, `<0xE2>`."""
+    """As in the vocabulary: `##ing`, `Ġthe`, `▁the`, `<0xE2>`."""
     special: bool = False
     """One of the tokenizer's special tokens, added by it or written in the text."""
     unknown: bool = False
     """Stands for what the vocabulary cannot write."""
     rank: int | None = None
-    """Of the first BPE merge that makes this piece, from 0; None where it is no product of a merge."""
+    """Rank of the first BPE merge that produces this piece, from 0; None if no merge does."""
     log_probability: float | None = None
     """Natural logarithm, of Unigram."""
     bytes: str = ""
@@ -77,7 +77,7 @@ class TokenColumns(msgspec.Struct, frozen=True, kw_only=True):
     """1 where it begins or ends within a character: its bytes are `source.encode()[byte_start:byte_end]`, the characters that
     they are part of `source[start:end]`."""
     word: list[int] = []
-    """As the pre-tokenizer counts words, per text from 0; −1 where it is of no word (or the tokenizer does not tell)."""
+    """Index of the pre-tokenizer's word, per text from 0; −1 if it belongs to none, or the tokenizer does not say."""
     type: list[int] = []
     """`token_type_ids`."""
     mask: list[int] = []
@@ -153,12 +153,12 @@ class Tokens(TokenTotals, frozen=True, kw_only=True):
     file_skip: int = 0
     """Bytes of a byte order mark before the text of `file`."""
     turns: list[MessageSpan] = []
-    """Of a chat; empty where the template does not let them be told apart."""
+    """The turns of a chat; empty if the template does not allow them to be told apart."""
     limit: int | None = None
     """What the model reads at most; None where it does not say."""
     round_trip: RoundTrip = RoundTrip(same=True, skipped=True)
     offsets_guessed: bool = False
-    """The tokenizer tells no offsets; they were found by looking for each token's text."""
+    """The tokenizer gives no offsets; they were found by searching for each token's text."""
     stored_truncation: str = ""
     """What the tokenizer file has stored as truncation and padding (switched off here)."""
     notes: list[str] = []
@@ -171,7 +171,7 @@ class TokenizerOption(msgspec.Struct, frozen=True):
     name: str
     kind: Literal["switch", "side", "number", "text", "list"]
     value: Any = None
-    """In force now; None where the tokenizer does not tell."""
+    """The current value; None if the tokenizer does not say."""
 
 
 class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True):
     characters: int
     bytes: int
     unknown: int
-    """Tokens that stand for what the tokenizer does not know."""
+    """Tokens that replace unknown text."""
 
     @property
     def per_word(self) -> float:

@@ -19,7 +19,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `vocabulary {tokenizer, folder}`."""
 
     kind: str
-    """`BPE`, `byte-level BPE`, `WordPiece`, `Unigram`, `WordLevel`, or the class of a tokenizer that tells no more."""
+    """`BPE`, `byte-level BPE`, `WordPiece`, `Unigram`, `WordLevel`, or the tokenizer's class if its model is unknown."""
     size: int
     """How many pieces there are."""
     columns: list[str]

@@ -25,7 +25,7 @@ _NO_TEXT = {chr(code) for code in (*range(1, 9), *range(14, 32), 127)} - {"\x1b"
 _KINDS, _SHARE = 6, 0.02
 """Different control characters, and their share, that no text has: a file may be cut at one or two of them."""
 WINDOWS = "windows-1252"
-"""What text of Western Europe is that is no UTF-8; Latin-1 is a part of it, as far as it has letters."""
+"""The encoding of Western European text that is not UTF-8; it includes the letters of Latin-1."""
 _PREVIEW_LINES, _PREVIEW_CHARACTERS = 4, 100
 ASCII, UTF_8 = "ASCII", "UTF-8"
 _FEW = 3

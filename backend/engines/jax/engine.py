@@ -35,7 +35,7 @@ from backend.engines.jax.optimizer import Optimizer
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 _FILLERS = {"labels": IGNORE, "start_positions": IGNORE, "end_positions": IGNORE, "targets": IGNORE}
-"""What is no target, of arrays that hold targets; a target that is a number is then NaN."""
+"""Padding of integer arrays of targets; those of floats are padded with NaN."""
 
 
 class JaxEngine:

@@ -11,7 +11,7 @@ from backend.contract.messages import message
 from backend.engines.cpu_device import cpu_device
 
 DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
-"""What stands in /dev where there is an accelerator that this list knows: NVIDIA, Windows' Linux, AMD."""
+"""Files in /dev that show a known accelerator: NVIDIA, WSL, AMD."""
 
 
 def devices() -> list[Device]:

@@ -26,7 +26,7 @@ _WORTH_IT = 1 << 20
 
 
 class SparseEmbedding:
-    """The input embedding `module`, whose weight is no longer part of autograd as a whole."""
+    """The input embedding `module`, whose whole weight is not tracked by autograd."""
 
     def __init__(self, name: str, module: nn.Embedding, training: TrainingSection, padding: int | None) -> None:
         self.name, self._module, self._training, self._padding = name, module, training, padding

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LISTED = 100
 FIRST_CHARACTERS = 120
 _DECODING = {field.name for field in fields(GenerationSettings) if field.compare}
-"""Settings under which an open model can be asked; any other changes the model and opens it anew."""
+"""Settings that an open model accepts; any other means opening the model again."""
 
 
 def _answer(arguments: Arguments, report: ReportProgress, stop_requested: Callable[[], bool]) -> Answer:

@@ -63,7 +63,7 @@ def _with_new_events(preview: "BatchPreview", arguments: Arguments) -> "BatchPre
 
 
 _present: dict[str, ReportProgress] = {}
-"""Whom to tell; no part of the key by which a look is found again."""
+"""Receives progress; not part of the key of a cached preview."""
 
 
 @lru_cache(maxsize=2)

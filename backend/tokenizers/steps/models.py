@@ -29,7 +29,7 @@ def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
 
 @dataclass(frozen=True)
 class _Traced:
-    """The ids that a tracer comes to, and what it tells of its way, by the fields of a `WordTrace`."""
+    """The resulting ids of a tracer, and its explanation as fields of a `WordTrace`."""
 
     ids: list[int]
     told: dict[str, Any]

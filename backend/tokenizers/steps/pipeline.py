@@ -31,7 +31,7 @@ class _Stretch:
     end: int
     token: int | None = None
     first: int = 0
-    """Where that which is tokenised with it begins: its word, or the whole text."""
+    """Where the unit that is tokenised with it starts: its word, or the whole text."""
 
 
 def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:

@@ -28,7 +28,7 @@ class Subject:
 
     text: str
     pair: str | None = None
-    """The other text; it stands before `text` where that one is the second."""
+    """The other text; it comes before `text` if that is the second."""
     is_second: bool = False
     pre_split: bool = False
     special_tokens: bool = True

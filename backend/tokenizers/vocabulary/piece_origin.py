@@ -26,7 +26,7 @@ class Merges:
 
     ranks: dict[tuple[str, str], int]
     texts: dict[str, str] = field(default_factory=dict)
-    """What pieces stand for."""
+    """What pieces represent."""
     suffix: str = ""
     """What the last sign of a word bears."""
     prefix: str = ""

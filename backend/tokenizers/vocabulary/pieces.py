@@ -167,11 +167,11 @@ class Writing:
     """How a tokenizer writes its pieces."""
 
     byte_level: bool = False
-    """Every sign stands for one byte, as GPT-2 has it."""
+    """Each character represents one byte, as in GPT-2."""
     byte_fallback: bool = False
-    """`<0x0A>` stands for one byte."""
+    """`<0x0A>` represents one byte."""
     spaces: tuple[str, ...] = ()
-    """Signs that stand for a space."""
+    """Characters that represent a space."""
     prefix: str = ""
     """The prefix of pieces that continue a word (`##`)."""
     suffix: str = ""
@@ -207,7 +207,7 @@ def merge_pieces(left: str, right: str, prefix: str) -> str:
 
 
 def writing_of(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> Writing:
-    """As its steps say it, or by `pieces` where it is Python code that does not tell."""
+    """According to its steps, or by `pieces` if it is Python code that does not say."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return _guess_writing(tokenizer, pieces)

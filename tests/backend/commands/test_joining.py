@@ -14,7 +14,7 @@ from backend.engines.hosts import Position
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(joining, "POLL_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import sys
 from backend import supervisor
 from backend.contract.run.folder import RunFolder
 from backend.supervisor import GracePeriods, supervise
-supervisor.LOOK_SECONDS = 0.02  # so that no test waits for a look
+supervisor.POLL_SECONDS = 0.02  # so that no test waits for a look
 folder, script, polite, *queue = sys.argv[1:]
 command, patience = [sys.executable, "-c", script, folder], GracePeriods(float(polite))
 sys.exit(supervise(RunFolder(folder), command, patience, queue=bool(queue)))

@@ -33,7 +33,7 @@ def log(path: Path) -> Iterator[EventLog]:
 @pytest.fixture
 def shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHOWN_SECONDS", 0.0)
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(background, "POLL_SECONDS", 0.005)
 
 
 def names(path: Path) -> list[str]:

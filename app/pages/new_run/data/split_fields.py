@@ -40,7 +40,7 @@ HINTS: dict[SplitKind, tuple[str, str, str]] = {
 }
 
 KIND_WIDTH = 112
-"""Pixels of the drop-down, whatever stands beside it."""
+"""Pixels of the drop-down, whatever is beside it."""
 
 
 class SplitFields(QWidget):

@@ -53,11 +53,11 @@ _FOUND = {
 
 HINT = tr("A model folder, or a Hub ID such as google/mt5-small. You can also drop a folder here")
 _PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
-"""Files of a model: whoever drops one of them means the folder."""
+"""Files of a model: dropping one of them means the folder."""
 
 
 class ModelSection(Section):
-    """Beside it: what the model's folder contains, how it is downloaded, and what stands against it."""
+    """Beside it: what the model's folder contains, how it is downloaded, and what prevents its use."""
 
     changed = Signal(str, object)
     conversion_agreed = Signal()

@@ -22,7 +22,7 @@ class ModelSources(QObject):
 
     changed = Signal()
     searching = Signal(str)
-    """The hub is asked for these words."""
+    """A search of the Hub for these words has started."""
     described = Signal(object)
     """A HubModel."""
     undescribed = Signal(str)

@@ -213,7 +213,7 @@ class AnswerCard(Card):
 
     let_go = Signal()
     continued = Signal()
-    """A chat is to go on from this answer."""
+    """The user wants to continue the chat from this answer."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Answer"), parent)

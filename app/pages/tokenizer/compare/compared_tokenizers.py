@@ -49,7 +49,7 @@ class ComparedTokenizers(QWidget):
 
     @property
     def names(self) -> list[str]:
-        """What tells them apart."""
+        """How they differ."""
         return titles(self.tokenizers)
 
     @property

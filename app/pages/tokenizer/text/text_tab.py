@@ -137,7 +137,7 @@ class TextTab(TokenizerTab):
         self.ask()
 
     def on_shown(self) -> None:
-        """The text stands until it is changed; what a run takes over depends on its task."""
+        """The text stays until it is changed; what a run takes over depends on its task."""
         if not self._tasks:
             self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
 

@@ -270,7 +270,7 @@ class FrequencyBar(WorkStack):
         self.cancel()
 
     def count_pieces(self) -> None:
-        """Ask; the helper tells how far it is."""
+        """Ask; the helper reports progress."""
         if self._about and self.data.ready:
             self.begin(tr("Counting"))
             self._question.ask({**self._about, "data": self.data.data, "column": self.data.column.currentText()})

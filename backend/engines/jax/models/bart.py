@@ -46,7 +46,7 @@ class Variant:
     learns_positions: bool = True
     """Whether positions are learnt and the sum of them and the tokens is normalised; else they are sinusoids."""
     begins_with_last: bool = False
-    """Whether an answer begins with its own last token (a language) instead of a start token."""
+    """Whether the decoder starts with the target's last token (a language) instead of a start token."""
 
 
 class _Attention(nnx.Module):

@@ -32,7 +32,7 @@ class Family:
     check: Callable[[Config], None] = field(default=lambda config: None)
     """Raises Unknown for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
-    """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    """Names of the buffers in a file: they are never trained, and are initialised with zeros."""
     bodies: Mapping[Head, str] = field(default_factory=dict)
     """The attribute in heads that call it otherwise."""
     aliases: Mapping[str, str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unl
 
 _EPSILON = 1e-5
 _OFFSET = 2
-"""The position table begins with two rows that no token uses, but for padding."""
+"""The first two rows of the position table are used for padding only."""
 
 
 class _Attention(nnx.Module):
