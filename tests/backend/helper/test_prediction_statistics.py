@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from sklearn.metrics import f1_score, precision_score, recall_score
 
 from backend.contract.errors import InputError
 from backend.helper.queries import predictions
@@ -57,8 +58,6 @@ def rows(**arguments: Any) -> list[int]:
 
 
 def test_scores_of_labels_are_those_of_scikit_learn(table: pa.Table, file: str):
-    from sklearn.metrics import f1_score, precision_score, recall_score  # takes seconds, and other tests do without
-
     found = ask("prediction_statistics", parquet=file)
     known = table.filter(pa.compute.is_valid(table["actual"]))
     actual, predicted = known["actual"].to_pylist(), known["prediction"].to_pylist()

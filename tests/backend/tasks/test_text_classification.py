@@ -12,7 +12,6 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.data.formats.class_labels import named_field
 from backend.data.rows import Rows
-from backend.metrics.metric import Predictions
 from backend.preflight.datasets import choose_columns
 from backend.tasks.text_classification import Settings, TextClassification, label_words
 
@@ -163,32 +162,6 @@ def test_scores_of_a_known_case():
     assert scores["accuracy"] == 0.5
     assert scores["matthews"] == 0.0
     assert scores["f1"] == scores["f1_macro"] == 0.5
-
-
-@pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c", "never actual", "never predicted"]])
-def test_scores_are_those_of_scikit_learn(labels: list[str]):
-    from sklearn import metrics  # takes seconds, and other tests do without
-
-    rng = np.random.default_rng(1)
-    actual = rng.choice([one for one in labels if one != "never actual"], 500)
-    guess = rng.choice([one for one in labels if one != "never predicted"], 500)
-    predicted = np.where(rng.random(500) < 0.4, actual, guess)
-    predicted[predicted == "never predicted"] = "a"
-    table = pa.table({"actual": actual, "prediction": predicted})
-    scores = task().score(Predictions(table, {"loss": (np.ones(500), np.ones(500))}), {"labels": labels})
-    expected = {
-        "loss": 1.0,
-        "accuracy": metrics.accuracy_score(actual, predicted),
-        "f1_macro": metrics.f1_score(actual, predicted, labels=labels, average="macro"),
-        "f1_weighted": metrics.f1_score(actual, predicted, labels=labels, average="weighted"),
-        "matthews": metrics.matthews_corrcoef(actual, predicted),
-    }
-    if len(labels) == 2:
-        expected["f1"] = metrics.f1_score(actual, predicted, pos_label="yes")
-        expected["precision"] = metrics.precision_score(actual, predicted, pos_label="yes")
-        expected["recall"] = metrics.recall_score(actual, predicted, pos_label="yes")
-        expected["combined"] = (expected["accuracy"] + expected["f1"]) / 2
-    assert scores == pytest.approx(expected, abs=1e-12)
 
 
 def test_f1_and_combined_are_those_of_class_1():
