@@ -50,9 +50,9 @@ def checkpoint(engine: Engine, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_model_answers_as_the_checkpoint_does(case: str, tiny: Tiny, tmp_path: Path):
+def test_the_model_answers_as_the_checkpoint_does(case: str, smallest: Tiny, tmp_path: Path):
     name, head, adapter = CASES[case]
-    began, goes_on = (opened(kind, tiny(name), head, adapter) for kind in (TorchEngine, JaxEngine))
+    began, goes_on = (opened(kind, smallest(name), head, adapter) for kind in (TorchEngine, JaxEngine))
     for step in range(3):
         began.train_step([head_batch(head, 6, seed=step)], step, 1e-2)
     folder = checkpoint(began, tmp_path / "checkpoint")
@@ -63,10 +63,10 @@ def test_the_model_answers_as_the_checkpoint_does(case: str, tiny: Tiny, tmp_pat
         np.testing.assert_allclose(after[key], before[key], rtol=0, atol=2e-5, err_msg=key)
 
 
-def test_words_that_never_occurred_have_decayed_all_the_same(tiny: Tiny, tmp_path: Path, monkeypatch):
+def test_words_that_never_occurred_have_decayed_all_the_same(smallest: Tiny, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(sparse_embedding, "_WORTH_IT", 0)
     decays = TRAINING.model_copy(update={"weight_decay": 10.0})
-    began, goes_on = (opened(kind, tiny("bert"), HEAD, training=decays) for kind in (TorchEngine, JaxEngine))
+    began, goes_on = (opened(kind, smallest("bert"), HEAD, training=decays) for kind in (TorchEngine, JaxEngine))
     batch = head_batch(HEAD, 2)
     for step in range(3):
         began.train_step([batch], step, 1e-2)
@@ -76,13 +76,13 @@ def test_words_that_never_occurred_have_decayed_all_the_same(tiny: Tiny, tmp_pat
     np.testing.assert_allclose(goes_on.evaluate(asked)["logits"], began.evaluate(asked)["logits"], rtol=0, atol=2e-5)
 
 
-def test_its_own_checkpoint_is_taken_whole_and_nothing_is_told(tiny: Tiny, tmp_path: Path):
-    engine = opened(JaxEngine, tiny("bert"), Head.SEQUENCE_CLASSIFICATION)
+def test_its_own_checkpoint_is_taken_whole_and_nothing_is_told(smallest: Tiny, tmp_path: Path):
+    engine = opened(JaxEngine, smallest("bert"), Head.SEQUENCE_CLASSIFICATION)
     folder = checkpoint(engine, tmp_path / "checkpoint")
     assert engine.restore(folder) == ""
 
 
-def test_a_checkpoint_of_another_model_is_refused(tiny: Tiny, tmp_path: Path):
-    folder = checkpoint(opened(TorchEngine, tiny("gpt2"), Head.CAUSAL_LM), tmp_path / "checkpoint")
+def test_a_checkpoint_of_another_model_is_refused(smallest: Tiny, tmp_path: Path):
+    folder = checkpoint(opened(TorchEngine, smallest("gpt2"), Head.CAUSAL_LM), tmp_path / "checkpoint")
     with pytest.raises(RunFailed, match=r"another model: .* does not match; start a new run"):
-        opened(JaxEngine, tiny("bert"), Head.SEQUENCE_CLASSIFICATION).restore(folder)
+        opened(JaxEngine, smallest("bert"), Head.SEQUENCE_CLASSIFICATION).restore(folder)

@@ -121,6 +121,8 @@ def tiny_model(name: str, *, one_layer: bool = False) -> Any:
         for each in _LAYERS:
             if each in model.config.to_dict():
                 setattr(model.config, each, 1)
+        if getattr(model.config, "layer_types", None):
+            model.config.layer_types = model.config.layer_types[:1]
         model = type(model)(model.config)
     for each in model.config.to_dict():
         if "dropout" in each or "pdrop" in each:
