@@ -50,6 +50,19 @@ PAIRS = [
 ]
 
 
+OTHERS = {
+    *((name, Head.SEQUENCE_CLASSIFICATION) for name in ("roberta", "distilbert")),
+    ("roberta", Head.SEQUENCE_REGRESSION),
+    ("distilbert", Head.TOKEN_CLASSIFICATION),
+    *((name, Head.QUESTION_ANSWERING) for name in ("roberta", "xlm")),
+    ("flaubert", Head.QUESTION_ANSWERING_BEAM),
+    ("roberta", Head.MULTIPLE_CHOICE),
+    *((name, Head.MASKED_LM) for name in ("roberta", "distilbert")),
+    *((name, Head.SEQ2SEQ_LM) for name in ("mt5", "mbart", "pegasus")),
+}
+"""Pairs that take the same way through the engine as another one; they are slow tests."""
+
+
 def plain_class(name, head):
     return BEAMS[name] if head is Head.QUESTION_ANSWERING_BEAM else CLASSES[head]
 
@@ -109,7 +122,10 @@ def plain_step(kind, folder, batch):
     return (loss.item(), norm.item()), model.state_dict()
 
 
-@pytest.mark.parametrize(("name", "head"), PAIRS, ids=[f"{name}-{head}" for name, head in PAIRS])
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [pytest.param(*pair, id="-".join(pair), marks=[pytest.mark.slow] if pair in OTHERS else []) for pair in PAIRS],
+)
 def test_a_step_in_ragged_parts_equals_a_plain_transformers_step(name, head, engine_for, tiny, tmp_path):
     engine, batch = prepared(name, head, engine_for, tiny)
     check_step(engine, plain_class(name, head), batch, as_plain(name, head, batch), CUT, tmp_path)

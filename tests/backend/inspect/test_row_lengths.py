@@ -30,8 +30,18 @@ CUT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "task"), CUT)
-@pytest.mark.parametrize("limit", [12, 17, 30])
+LIMITS = (12, 17, 30)
+"""Each kind is measured against one of them; all pairs are measured by the slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "kind", "task"),
+    [
+        pytest.param(limit, *cut, marks=[] if number % len(LIMITS) == place else [pytest.mark.slow])
+        for place, limit in enumerate(LIMITS)
+        for number, cut in enumerate(CUT)
+    ],
+)
 def test_rows_beyond_a_limit_are_those_that_the_encoding_cuts(
     own_cache: Path, kind: str, task: dict[str, Any], limit: int
 ):
