@@ -141,10 +141,10 @@ def test_head_follows_the_setting():
 
 
 def test_tokenizer_without_offsets_is_refused_in_one_sentence():
-    from transformers import CanineTokenizer  # it reads characters and has no fast twin
+    from transformers import ByT5Tokenizer  # it reads bytes and has no fast twin
 
-    with pytest.raises(InputError, match="CanineTokenizer cannot tell") as caught:
-        features_of(CanineTokenizer(), rows_of([answered(QUESTION, "by Ines Varga", "Varga")]))
+    with pytest.raises(InputError, match="ByT5Tokenizer cannot tell") as caught:
+        features_of(ByT5Tokenizer(), rows_of([answered(QUESTION, "by Ines Varga", "Varga")]))
     assert caught.value.field == "model.tokenizer"
 
 

@@ -129,20 +129,21 @@ def test_beam_head_on_a_checkpoint_without_one_is_refused_before_anything_is_wri
 
 
 def test_tokenizer_without_offsets_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    from transformers import CanineConfig, CanineTokenizer
+    from transformers import BertConfig, ByT5Tokenizer
 
-    CanineTokenizer().save_pretrained(tmp_path / "characters")
-    CanineConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2).save_pretrained(tmp_path / "characters")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    ByT5Tokenizer().save_pretrained(tmp_path / "bytes")
+    BertConfig(vocab_size=400, **sizes).save_pretrained(tmp_path / "bytes")
     spec = write_spec(
         tmp_path / "spec.yaml",
         task={"type": "question_answering"},
-        model={"name_or_path": str(tmp_path / "characters"), "initialise": "from_config"},
+        model={"name_or_path": str(tmp_path / "bytes"), "initialise": "from_config"},
         data={"source": "squad", "train": str(SQUAD / "train.json")},
         evaluation={"every": "never"},
     )
     done = burnish("train", spec, "--run-folder", tmp_path / "run")
     assert done.returncode == 2
-    assert "CanineTokenizer cannot tell" in done.stderr
+    assert "ByT5Tokenizer cannot tell" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -54,9 +54,10 @@ def test_many_tokens_come_as_a_file_that_says_the_same(bert_tiny):
     assert table.answer.tokens == len(table)
 
 
-def test_a_file_is_tokenised_as_it_is_with_progress(bert_tiny, tmp_path: Path):
+def test_a_file_is_tokenised_as_it_is_with_progress(bert_tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(long_text, "BLOCK", 20_000)
     path, tokenizer, told = tmp_path / "text.txt", bert_tiny, []
-    text = "Zeile eins\r\nZeile zwei\r\n" * 30_000
+    text = "Zeile eins\r\nZeile zwei\r\n" * 3000
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     answer = answers.answer_tokenize(
         tokenizer, TokenizeQuestion(tokenizer="", file=str(path)), lambda *progress: told.append(progress)
@@ -91,12 +92,12 @@ def test_a_file_that_is_no_text_is_one_sentence(bert_tiny, tmp_path: Path, conte
 
 def test_a_long_text_takes_no_more_memory_than_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Python's own memory; that of the library is measured by tests/benchmarks/tokenizer_speed.py."""
-    monkeypatch.setattr(long_text, "BLOCK", 50_000)
+    monkeypatch.setattr(long_text, "BLOCK", 20_000)
     tokenizer, peaks = open_tokenizer(BERT_TINY), []
     table_of(tokenizer, text="a " * 5000)  # what is loaded with the first question is no part of the text
     for times in (1, 4):
         path = tmp_path / f"{times}.txt"
-        path.write_text(NOVEL.read_text(encoding="utf-8")[:100_000] * times, encoding="utf-8")
+        path.write_text(NOVEL.read_text(encoding="utf-8")[:40_000] * times, encoding="utf-8")
         tracemalloc.start()
         table_of(tokenizer, file=str(path))
         peaks.append(tracemalloc.get_traced_memory()[1])
