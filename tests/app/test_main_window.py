@@ -5,6 +5,8 @@ import os
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -59,15 +61,6 @@ def test_the_page_that_was_asked_for_before_the_services_is_the_first(window: Ma
     assert window.panel("tokenizer") is None
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
-def test_every_page_can_be_built_in_both_themes(window: MainWindow, styled: QApplication, name: str):
-    opened(window, name)
-    for choice in ("dark", "light"):
-        theme.apply(styled, choice)
-        assert not window.grab().isNull()
-    assert window.panel(name) is window.pages.currentWidget()
-
-
 class Restyling(QObject):
     """Counts how often each widget is given its style, which is most of what building a page costs."""
 
@@ -81,27 +74,67 @@ class Restyling(QObject):
         return False
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
-def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_move(
-    window: MainWindow, styled: QApplication, name: str
-):
-    opened(window, "settings" if name != "settings" else "runs")
-    counted = Restyling()
-    styled.installEventFilter(counted)
-    page = window.show_page(name)
-    styled.removeEventFilter(counted)
-    assert page is not None
-    widgets = [page, *page.findChildren(QWidget)]
-    times = sum(counted.times[getCppPointer(widget)[0]] for widget in widgets)
-    assert times / len(widgets) < 4
+@dataclass
+class BuiltPage:
+    """A page that came into a window of its own."""
+
+    name: str
+    window: MainWindow
+    styled_per_widget: float
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
-def test_every_page_fits_the_smallest_window(qtbot, window: MainWindow, name: str):
-    opened(window, name)
-    window.resize(1280, 800)
-    assert window.minimumSizeHint().width() <= 1280
-    assert window.minimumSizeHint().height() <= 800
+@pytest.fixture(scope="module", params=[module for _, _, module in PAGES])
+def built(request: pytest.FixtureRequest, qapp: QApplication, tmp_path_factory) -> Iterator[BuiltPage]:
+    """Each page in turn."""
+    theme.apply(qapp, "light")
+    home, name = tmp_path_factory.mktemp("page"), request.param
+    chosen = preferences.load(home / "preferences.json")
+    chosen.set("runs_folder", str(home / "runs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BURNISH_CONFIG", str(home / "config"))
+        help_windows(patch)
+        window = MainWindow(chosen)
+        window.show()
+        opened(window, "settings" if name != "settings" else "runs")
+        counted = Restyling()
+        qapp.installEventFilter(counted)
+        page = window.show_page(name)
+        qapp.removeEventFilter(counted)
+        assert page is not None
+        widgets = [page, *page.findChildren(QWidget)]
+        times = sum(counted.times[getCppPointer(widget)[0]] for widget in widgets)
+        yield BuiltPage(name, window, times / len(widgets))
+        gone(window)
+
+
+def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_move(built: BuiltPage):
+    assert built.styled_per_widget < 4
+
+
+def test_every_page_fits_the_smallest_window(built: BuiltPage):
+    built.window.resize(1280, 800)
+    assert built.window.minimumSizeHint().width() <= 1280
+    assert built.window.minimumSizeHint().height() <= 800
+
+
+def test_every_control_that_takes_the_focus_has_a_name(built: BuiltPage):
+    panel = built.window.panel(built.name)
+    assert panel is not None
+    # A button that is not offered yet has no words; whatever is in view is looked at in test_every_page, too.
+    shown = [
+        one for one in panel.findChildren(QWidget) if one.isVisibleTo(panel) or not isinstance(one, QAbstractButton)
+    ]
+    controls = [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    # The list that drops down from a box and the line inside of it are named by the box.
+    own = [one for one in controls if one.window() is built.window and one.focusProxy() is None]
+    assert [one.parent() for one in own if not isinstance(one, CONTAINERS) and not _spoken_name(one)] == []
+
+
+def test_every_page_is_drawn_in_both_themes(built: BuiltPage, styled: QApplication):
+    for choice in ("dark", "light"):
+        theme.apply(styled, choice)
+        assert not built.window.grab().isNull()
+    assert built.window.panel(built.name) is built.window.pages.currentWidget()
 
 
 def test_a_shortcut_shows_a_page(qtbot, window: MainWindow):
@@ -244,21 +277,6 @@ def test_a_screen_reader_hears_the_pages(window: MainWindow):
     assert spoken.text(QAccessible.Text.Name) == "New run"
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
-def test_every_control_that_takes_the_focus_has_a_name(window: MainWindow, name: str):
-    opened(window, name)
-    panel = window.panel(name)
-    assert panel is not None
-    # A button that is not offered yet has no words; whatever is in view is looked at in test_every_page, too.
-    shown = [
-        one for one in panel.findChildren(QWidget) if one.isVisibleTo(panel) or not isinstance(one, QAbstractButton)
-    ]
-    controls = [one for one in shown if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
-    # The list that drops down from a box and the line inside of it are named by the box.
-    own = [one for one in controls if one.window() is window and one.focusProxy() is None]
-    assert [one.parent() for one in own if not isinstance(one, CONTAINERS) and not _spoken_name(one)] == []
-
-
 def test_a_drop_down_is_named_by_its_caption(window: MainWindow):
     """By name and by relation: on Linux a screen reader takes the choice for the name and asks for the label."""
     opened(window, "new_run")
@@ -295,7 +313,7 @@ def told(window: MainWindow, monkeypatch) -> list[tuple[str, str]]:
     """What was said in the window and by a desktop that shows messages."""
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(window.toasts, "show_message", lambda kind, text: said.append((kind, text)))
-    monkeypatch.setattr(window, "_tell_desktop", lambda text, is_error: said.append(("desktop", text)))
+    monkeypatch.setattr(window, "_notify_desktop", lambda text, is_error: said.append(("desktop", text)))
     return said
 
 
