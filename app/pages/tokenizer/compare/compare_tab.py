@@ -255,13 +255,15 @@ class CompareTab(TokenizerTab):
 
 
 class ComparedData(QWidget):
-    """Shows one comparison at a time."""
+    """Shows one comparison at a time; its table and plots are built for the first one, as most people compare a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = TableRows((), ())
         self._found: DataComparison | None = None
         self._names: Sequence[str] = ()
+
+    def _build(self) -> None:
         self.table = RowTable(name=tr("Tokens by tokenizer and language"), titles=COLUMN_TITLES)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.summary = ElidedLabel("", "faint")
@@ -281,6 +283,8 @@ class ComparedData(QWidget):
 
     def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
         """Show another comparison; `names` are the tokenizers' names."""
+        if self._found is None:
+            self._build()
         self.rows, self._found, self._names = rate_rows(found, names), found, names
         self.table.show_rows(self.rows, WIDTHS, ["tokenizer"])
         self.table.set_color(lambda row, column: COLOR_TOKENS[row % len(names)] if column == "tokenizer" else "")
@@ -303,8 +307,7 @@ class ComparedData(QWidget):
             self.lengths.append(str(place), middles, rows)
 
     def _show_measure(self, place: int) -> None:
-        if self._found is None:
-            return
+        assert self._found is not None
         if place == len(MEASURES):
             self.plots.setCurrentWidget(self.lengths)
             return
