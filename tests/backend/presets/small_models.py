@@ -9,7 +9,7 @@ from backend.tokenizers.train import TokenizerTraining, train
 
 POSITIONS = 520
 """More than any preset's longest text."""
-_TEXT = (resource("demo", "austen", "persuasion.txt").read_text(encoding="utf-8").splitlines())[:3000]
+_TEXT = (resource("demo", "austen", "persuasion.txt").read_text(encoding="utf-8").splitlines())[:1000]
 
 
 def small_model(name: str, folder: Path) -> Path:
