@@ -62,6 +62,9 @@ OTHERS = {
 }
 """Pairs that take the same way through the engine as another one; they are slow tests."""
 
+IN_ONE_PART = {Head.SEQUENCE_CLASSIFICATION, Head.QUESTION_ANSWERING, Head.SEQ2SEQ_LM, Head.MASKED_LM}
+"""One label, two, one for each token of an answer, and for some of a text; in parts every head takes its step."""
+
 
 def plain_class(name, head):
     return BEAMS[name] if head is Head.QUESTION_ANSWERING_BEAM else CLASSES[head]
@@ -131,14 +134,23 @@ def test_a_step_in_ragged_parts_equals_a_plain_transformers_step(name, head, eng
     check_step(engine, plain_class(name, head), batch, as_plain(name, head, batch), CUT, tmp_path)
 
 
-@pytest.mark.parametrize("head", list(Head))
+@pytest.mark.parametrize(
+    "head", [pytest.param(head, marks=[] if head in IN_ONE_PART else [pytest.mark.slow]) for head in Head]
+)
 def test_a_step_of_one_part_equals_a_plain_transformers_step(head, engine_for, tiny, tmp_path):
     name = next(name for name, own in PAIRS if own is head)
     engine, batch = prepared(name, head, engine_for, tiny)
     check_step(engine, plain_class(name, head), batch, as_plain(name, head, batch), WHOLE, tmp_path)
 
 
-@pytest.mark.parametrize("head", [Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING, Head.MULTIPLE_CHOICE])
+@pytest.mark.parametrize(
+    "head",
+    [
+        Head.TOKEN_CLASSIFICATION,
+        pytest.param(Head.QUESTION_ANSWERING, marks=pytest.mark.slow),
+        Head.MULTIPLE_CHOICE,
+    ],
+)
 def test_a_word_embedding_trained_by_rows_is_right_for_other_heads(head, engine_for, tmp_path):
     engine = engine_for(BERT_TINY, facts(head), TRAINING, vocabulary=30522, model={"dropout": 0.0})
     assert engine._words is not None

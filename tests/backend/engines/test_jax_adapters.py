@@ -53,8 +53,10 @@ FAMILIES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(mod
 KINDS = {"jax": JaxEngine, "torch": TorchEngine}
 EVERYTHING: dict[str, Any] = {"rslora": True, "targets": "all-linear", "bias": "all"}
 SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias": "lora_only"}}
-QUICK = {"bert-everything", "gpt2-dora", "llama-plain", "t5-plain", "bart-plain"}
-"""Every case once, and every kind of settings; the slow tests compile all pairs."""
+QUICK = {"bert-everything", "gpt2-dora", "llama-plain", "t5-plain"}
+"""An encoder, two decoders and an encoder-decoder, and every kind of settings; the slow tests compile all pairs."""
+NAMESAKES = {"mistral", "qwen2", "mt5", "mbart"}
+"""Families whose layers have the names of another one's."""
 Tiny = Callable[[str], Path]
 Programs = Callable[..., Compiling]
 
@@ -147,7 +149,9 @@ def test_five_steps_equal_those_of_torch(case, settings, stacked: Tiny, programs
 
 
 @pytest.mark.parametrize("targets", ["auto", pytest.param("all-linear", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in NAMESAKES else []) for name in FAMILIES]
+)
 def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, tiny: Tiny, tmp_path: Path):
     head = next(iter(find_family({"model_type": name}).heads))
     wanted = {"adapter": Settings(targets=targets, saved="adapter"), "pad_token_id": PADDING.get(name, 0)}
