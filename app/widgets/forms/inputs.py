@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -42,9 +42,19 @@ class QuietComboBox(QComboBox):
         if activated is not None:
             self.activated.connect(lambda _: activated())
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)  # Return keeps the list as offered
+
+    def sizeHint(self) -> QSize:
+        """Room for a few letters and an icon, whatever the items are.
+
+        Qt has a policy for this, but setting it builds the list that drops down, which takes most of a box's time.
+        """
+        return self.minimumSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        """The same."""
+        return super().minimumSizeHint() + QSize(self.iconSize().width() + 4, 0)
 
     def set_items(self, items: Iterable[tuple[str, Any]], chosen: Any = None) -> None:
         """Offer these words with their values, with that of the value `chosen` selected, or the first one."""
