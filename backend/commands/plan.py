@@ -15,9 +15,9 @@ from backend.contract import time_span
 
 if TYPE_CHECKING:
     from backend.contract.catalog import Device
-    from backend.contract.rpc.plan import Placement, RunPlan
+    from backend.contract.rpc.plan import DiskPlan, Placement, RunPlan
     from backend.contract.rpc.protocol import Progress
-    from backend.contract.run.cost import Measurement, MemoryFix
+    from backend.contract.run.cost import DiskFix, Measurement, MemoryFix
     from backend.contract.spec import RunSpec
 
 WORDS = {
@@ -92,12 +92,14 @@ def _format_plan(plan: "RunPlan") -> str:
         f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
         *map(_format_placement, plan.placement),
+        *_format_disk(plan.disk),
         f"time       {_duration(plan)}",
         *(f"  {part.name:<18} {_seconds(part.seconds):>12}  {part.words}" for part in plan.time),
         *([_origin(plan.measured, time.time())] if plan.measured else []),
         *plan.notes,
         *plan.problems,
         *map(_format_fix, plan.remedies),
+        *_format_disk_problem(plan.disk),
     ]
     return "\n".join(lines)
 
@@ -109,6 +111,33 @@ def _format_placement(one: "Placement") -> str:
     )
 
 
+def _format_disk(disk: "DiskPlan | None") -> list[str]:
+    """What a run writes by its parts, and the room on each disk that it writes to."""
+    if disk is None:
+        return []
+    room = (
+        f"{_size(volume.free_mb)} of {_size(volume.total_mb)} free at {volume.folder}"
+        + (f", of which it needs {_size(volume.needed_mb)}" if len(disk.volumes) > 1 else "")
+        for volume in disk.volumes
+    )
+    return [
+        f"disk       about {_size(disk.needed_mb)}; {'; '.join(room)}",
+        *(f"  {part.name:<18} {_size(part.megabytes):>12}  {part.words}".rstrip() for part in disk.parts),
+    ]
+
+
+def _format_disk_problem(disk: "DiskPlan | None") -> list[str]:
+    if disk is None or not disk.problem:
+        return []
+    return [disk.problem, *(_format_changes(fix, f"about {_size(fix.disk_mb)}") for fix in disk.fixes)]
+
+
+def _size(megabytes: float) -> str:
+    if megabytes >= 1000:
+        return f"{megabytes / 1000:.1f} GB"
+    return f"{megabytes:.0f} MB" if megabytes >= 10 else f"{megabytes:.1f} MB"
+
+
 def _format_padding(padding: float | None) -> str:
     return "" if padding is None else f"; about {padding:.0%} more are padding"
 
@@ -118,10 +147,14 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _format_fix(remedy: "MemoryFix") -> str:
-    """A fix, the memory that it would use, and the command-line options for it."""
+    return _format_changes(remedy, f"about {remedy.memory_mb / 1000:.2f} GB")
+
+
+def _format_changes(remedy: "MemoryFix | DiskFix", needs: str) -> str:
+    """A fix, what it would use, and the command-line options for it."""
     changes = " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in remedy.changes.items())
     verdict = "fits" if remedy.fits else "still too much"
-    return f"  {remedy.title}: about {remedy.memory_mb / 1000:.2f} GB, {verdict} ({changes})"
+    return f"  {remedy.title}: {needs}, {verdict} ({changes})"
 
 
 def _duration(plan: "RunPlan") -> str:

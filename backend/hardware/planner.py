@@ -85,7 +85,7 @@ class TrainingLoad:
         return [
             PlanPart("Weights", 4 * self.parameters * self.split.share / MB),
             PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
-            PlanPart("Optimizer", 4 * _state_per_weight(self.spec) * self.trainable * self.split.share / MB),
+            PlanPart("Optimizer", 4 * state_per_weight(self.spec) * self.trainable * self.split.share / MB),
             PlanPart("Activations", self._activations_mb(rows)),
             PlanPart("Libraries", LIBRARIES_MB),
         ]
@@ -139,7 +139,8 @@ def engine_settings(spec: RunSpec) -> Section:
     return validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
 
 
-def _state_per_weight(spec: RunSpec) -> float:
+def state_per_weight(spec: RunSpec) -> float:
+    """Numbers that the optimizer keeps for each trained parameter."""
     kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
     return kind.state_per_weight(validate(kind.Settings, spec.training.optimizer_options, "training.optimizer_options"))
 

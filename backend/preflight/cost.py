@@ -18,7 +18,7 @@ from backend.engines.engine import Split
 from backend.hardware import devices, planner
 from backend.models import location
 from backend.models.location import ModelLocation
-from backend.preflight import auto_settings, measurements, model_options, sample_lengths, time_estimate
+from backend.preflight import auto_settings, disk_cost, measurements, model_options, sample_lengths, time_estimate
 from backend.preflight.auto_settings import AutoResolution
 from backend.preflight.checks import check_model, count_parameters, locate_model, model_size
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
@@ -85,6 +85,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
         padding=_padding(spec, lengths),
         auto=list(auto.chosen),
         remedies=remedies,
+        disk=disk_cost.plan_here(spec, model, splits, sample, amounts, choice.device.kind, parameters),
         notes=[
             *rate_note(spec),
             *plan_notes(spec, splits, split, micro, batch_size),

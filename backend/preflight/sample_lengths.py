@@ -39,6 +39,8 @@ class SampleLengths:
     """(features,), tokens of each."""
     per_row: float
     """Features."""
+    distinct: int
+    """Different tokens among them."""
     seconds: float
     """For a row, as it was measured."""
     cut: list[str]
@@ -83,10 +85,12 @@ def _tokenise(session: FeatureSession, splits: Splits) -> SampleLengths:
     )
     seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
+    tokens = [batch.column("input_ids").flatten().to_numpy() for batch in batches]
     which = message("training rows") if len(sample) == len(train) else message("training rows that were checked")
     return SampleLengths(
         np.array(lengths or [1], np.int64),
         len(lengths) / len(sample),
+        len(np.unique(np.concatenate(tokens))) if tokens else 0,
         seconds,
         truncation_notes(batches, which),
         {split: session.features_name(rows, to_train=split == "train") for split, rows in splits.rows.items()},
@@ -96,7 +100,9 @@ def _tokenise(session: FeatureSession, splits: Splits) -> SampleLengths:
 def _write(folder: Path, sample: SampleLengths) -> None:
     sample.lengths.tofile(folder / "lengths.bin")
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-    facts: dict[str, Any] = {name: getattr(sample, name) for name in ("per_row", "seconds", "cut", "features")}
+    facts: dict[str, Any] = {
+        name: getattr(sample, name) for name in ("per_row", "distinct", "seconds", "cut", "features")
+    }
     (folder / "facts.json").write_text(json.dumps({**facts, "sizes": sizes}), encoding="utf-8")
 
 

@@ -14,9 +14,10 @@ from app.widgets.boxes import stack
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ThinProgressBar
-from backend.contract.rpc.plan import Placement, RunPlan
-from backend.contract.run.cost import MemoryFix
+from backend.contract.rpc.plan import DiskPlan, DiskVolume, Placement, RunPlan
+from backend.contract.run.cost import DiskFix, MemoryFix
 
+AnyFix = MemoryFix | DiskFix
 SHOWN_REMEDIES = 3
 NAME_WIDTH, VALUE_WIDTH = 96, 80
 """Pixels of the names and values of parts."""
@@ -26,22 +27,25 @@ class PlanView(QWidget):
     """The last plan, greyed while a new one is made; without one it says what is missing."""
 
     remedy_chosen = Signal(object)
-    """A MemoryFix whose settings are to be applied."""
+    """A MemoryFix or DiskFix whose settings are to be applied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plan: RunPlan | None = None
         self.rows: list[tuple[str, str]] = []
         """What is shown, name and value."""
-        self.remedies = MemoryFixRow()
-        self.remedies.chosen.connect(self.remedy_chosen)
+        self.remedies, self.disk_fixes = FixRow(tr("To make it fit:")), FixRow(tr("To need less disk space:"))
+        self.disk_problem = label("", "danger", wrap=True)
+        self.disk_problem.hide()
+        for row in (self.remedies, self.disk_fixes):
+            row.chosen.connect(self.remedy_chosen)
         self.notes = label("", "muted", wrap=True)
         self._parts = QWidget()
         self._content = QWidget()
         self._column = QVBoxLayout(self._content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(10)
-        for part in (self.remedies, self._parts, self.notes):
+        for part in (self.remedies, self.disk_problem, self.disk_fixes, self._parts, self.notes):
             self._column.addWidget(part)
         self._column.addStretch(1)
         self.empty = EmptyState("gauge", tr("No plan yet"))
@@ -54,6 +58,7 @@ class PlanView(QWidget):
         """Show that nothing is known."""
         self.plan, self.rows = None, []
         self.remedies.show_remedies([])
+        self._show_disk(None)
         self.pages.setCurrentWidget(self.empty)
 
     def show_words(self, title: str, sentence: str) -> None:
@@ -86,8 +91,15 @@ class PlanView(QWidget):
         self.rows = parts.rows
         self._show_parts(parts)
         self.remedies.show_remedies(plan.remedies)
+        self._show_disk(plan.disk)
         self.notes.setText("\n".join(formatting.note(note) for note in plan.notes if note))
         self._show_content()
+
+    def _show_disk(self, disk: DiskPlan | None) -> None:
+        """Say above all parts that the disk is too small, and what needs less."""
+        self.disk_problem.setText(formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else "")
+        self.disk_problem.setVisible(bool(self.disk_problem.text()))
+        self.disk_fixes.show_remedies(disk.fixes if disk is not None else [])
 
     def _show_content(self) -> None:
         self.notes.setVisible(bool(self.notes.text()))
@@ -112,6 +124,8 @@ class _PlanParts(QWidget):
         self._column.setSpacing(4)
         self._auto(plan)
         self._memory(plan)
+        if plan.disk is not None:
+            self._disk(plan.disk)
         self._time(plan)
         self._figures(plan)
         for one in plan.placement:
@@ -137,6 +151,17 @@ class _PlanParts(QWidget):
             bar = ThinProgressBar()
             bar.set_fraction(part.megabytes / plan.memory_mb if plan.memory_mb else 0.0)
             self._row(grid, translate_word(part.name), formatting.megabytes(part.megabytes), bar)
+
+    def _disk(self, disk: DiskPlan) -> None:
+        needed = formatting.megabytes(disk.needed_mb)
+        grid = self._section(tr("Disk · about {needed}", needed=needed))
+        for part in disk.parts:
+            size = formatting.megabytes(part.megabytes) if part.megabytes >= 1 else tr("under 1 MB")
+            self._row(grid, translate_word(part.name), size, label(part.words, "faint", wrap=True))
+        for volume in disk.volumes:
+            words = label(volume_words(volume), "faint" if volume.fits else "danger", wrap=True)
+            words.setContentsMargins(0, 0, 0, 8)
+            self._column.addWidget(words)
 
     def _time(self, plan: RunPlan) -> None:
         known = run_duration.whole(plan) if plan.seconds is not None else tr("unknown until measured")
@@ -202,15 +227,25 @@ def placed_words(one: Placement) -> str:
     )
 
 
-class MemoryFixRow(QWidget):
+def volume_words(volume: DiskVolume) -> str:
+    """How much of one disk is free, and how much the run needs of it."""
+    return tr(
+        "{needed} of {free} free at {folder}",
+        needed=formatting.megabytes(volume.needed_mb),
+        free=formatting.megabytes(volume.free_mb),
+        folder=volume.folder,
+    )
+
+
+class FixRow(QWidget):
     """The first fixes that fit are buttons, all others are in a menu."""
 
     chosen = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
-        self._offered: list[MemoryFix] = []
+        self._offered: list[AnyFix] = []
         self.more = QPushButton(tr("Other options"))
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
@@ -218,14 +253,14 @@ class MemoryFixRow(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
-        column.addWidget(label(tr("To make it fit:"), "strong"))
+        column.addWidget(label(title, "strong"))
         for place, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
             column.addWidget(button)
         column.addWidget(self.more)
         self.hide()
 
-    def show_remedies(self, remedies: Sequence[MemoryFix]) -> None:
+    def show_remedies(self, remedies: Sequence[AnyFix]) -> None:
         """Offer these, those that fit first."""
         ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
         self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
@@ -244,21 +279,28 @@ class MemoryFixRow(QWidget):
         self.setVisible(bool(ordered))
 
 
-def _button_words(remedy: MemoryFix) -> str:
-    """The fix, and the memory that it would use if known."""
-    return f"{remedy.title} · {formatting.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
+def _needed_mb(remedy: AnyFix) -> float:
+    """Megabytes of memory, or of disk space."""
+    return remedy.disk_mb if isinstance(remedy, DiskFix) else remedy.memory_mb
 
 
-def _hint(remedy: MemoryFix) -> str:
-    if not remedy.memory_mb:
+def _button_words(remedy: AnyFix) -> str:
+    """The fix, and what it would use if known."""
+    needed = _needed_mb(remedy)
+    return f"{remedy.title} · {formatting.megabytes(needed)}" if needed else remedy.title
+
+
+def _hint(remedy: AnyFix) -> str:
+    if not _needed_mb(remedy):
         return remedy.note
-    needed = formatting.megabytes(remedy.memory_mb)
-    return tr("{note} It then needs about {memory_mb}.", note=remedy.note, memory_mb=needed)
+    return tr(
+        "{note} It then needs about {memory_mb}.", note=remedy.note, memory_mb=formatting.megabytes(_needed_mb(remedy))
+    )
 
 
-def remedy_words(remedy: MemoryFix) -> str:
+def remedy_words(remedy: AnyFix) -> str:
     """`LoRA adapter: about 3.1 GB`, and whether that is still too much."""
-    needed = formatting.megabytes(remedy.memory_mb)
+    needed = formatting.megabytes(_needed_mb(remedy))
     return (
         tr("{title}: about {needed}", title=remedy.title, needed=needed)
         if remedy.fits

@@ -3,7 +3,7 @@
 import msgspec
 
 from backend.contract.catalog import Device
-from backend.contract.run.cost import Measurement, MemoryFix, TimePart
+from backend.contract.run.cost import DiskFix, Measurement, MemoryFix, TimePart
 
 
 class PlanPart(msgspec.Struct, frozen=True):
@@ -31,6 +31,47 @@ class AutoSetting(msgspec.Struct, frozen=True):
     value: float
     reason: str
     """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`."""
+
+
+class DiskPart(msgspec.Struct, frozen=True):
+    """One part of what a run writes."""
+
+    name: str
+    megabytes: float
+    words: str = ""
+    """What it is reckoned from, such as `3 × 53 MB`."""
+
+
+class DiskVolume(msgspec.Struct, frozen=True):
+    """One disk that a run writes to."""
+
+    folder: str
+    """The run's first folder on it: the runs folder, or a cache."""
+    needed_mb: float
+    """At most at any time of the run."""
+    free_mb: float
+    total_mb: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room."""
+        return self.needed_mb <= self.free_mb
+
+
+class DiskPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run writes, and the room for it."""
+
+    parts: list[DiskPart]
+    volumes: list[DiskVolume]
+    problem: str = ""
+    """Why it does not fit, a sentence; a warning, because someone may free space meanwhile."""
+    fixes: list[DiskFix] = []
+    """What would need less, the gentlest first; empty where it fits."""
+
+    @property
+    def needed_mb(self) -> float:
+        """On all disks."""
+        return sum(part.megabytes for part in self.parts)
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +112,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the spec leaves at `auto`."""
     remedies: list[MemoryFix] = []
     """What would make it fit, the gentlest first; empty where it fits."""
+    disk: DiskPlan | None = None
+    """None in plans of older versions."""
     notes: list[str] = []
     problems: list[str] = []
 

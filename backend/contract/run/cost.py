@@ -38,6 +38,20 @@ class MemoryFix(msgspec.Struct, frozen=True, kw_only=True):
     """What it costs in return, a sentence."""
 
 
+class DiskFix(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that make a run need less disk space."""
+
+    title: str
+    """What to do, as a button says it."""
+    changes: dict[str, Any]
+    """Dotted key → value."""
+    disk_mb: float
+    """What the run would need with them."""
+    fits: bool
+    note: str = ""
+    """What it costs in return, a sentence."""
+
+
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Training speeds on one device; None if nothing was measured."""
 

@@ -92,6 +92,15 @@ def test_short_run_ends_with_model_and_predictions(short_run) -> None:
     assert (Path(result["model"]) / "model.safetensors").is_file()
 
 
+def test_the_plan_says_how_large_the_run_folder_becomes(burnish, short_run) -> None:
+    folder, _ = short_run
+    plan = json.loads(burnish("plan", folder / "spec.yaml", "--json").stdout)
+    names = ("Checkpoints", "Final model", "Predictions and log")
+    estimated = sum(part["megabytes"] for part in plan["disk"]["parts"] if part["name"] in names)
+    written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    assert estimated == pytest.approx(written, rel=0.15)
+
+
 def test_run_folder_is_where_it_was_asked_for(short_run) -> None:
     folder, _ = short_run
 

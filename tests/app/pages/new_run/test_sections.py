@@ -3,14 +3,15 @@
 import time
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
-from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
 from backend.contract.rpc.protocol import ErrorReply
-from backend.contract.run.cost import MemoryFix
+from backend.contract.run.cost import DiskFix, MemoryFix
 from tests.app.pages.new_run.draft_steps import line, write
 
 
@@ -139,6 +140,26 @@ def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
     assert demo.header.undo.toolTip() == "Undo LoRA adapter (Ctrl+Z)"
     demo.header.undo.click()
     assert not demo.draft.get("adapter")
+
+
+def test_a_full_disk_is_said_in_the_bar_and_what_needs_less_is_one_click(demo):
+    problem = "The disk will be full: the run writes about 211 MB to /runs, where 190 MB is free"
+    fix = DiskFix(title="Keep one checkpoint", changes={"training.keep_checkpoints": 1}, disk_mb=158, fits=True)
+    parts, volumes = [DiskPart("Checkpoints", 158.0, "3 × 53 MB")], [DiskVolume("/runs", 211, 190, 1000)]
+    disk = DiskPlan(parts=parts, volumes=volumes, problem=problem, fixes=[fix])
+    demo.checks._on_plan(msgspec.structs.replace(demo.checks.plan, disk=disk))
+    shown = demo.sections.plan
+    assert demo.start_bar.reason.text() == f"{problem}."
+    assert demo.start_bar.start.isEnabled()  # somebody may free space meanwhile
+    assert shown.disk_problem.text() == f"{problem}."
+    assert ("Checkpoints", "158 MB") in shown.rows
+    assert shown.disk_fixes.buttons[0].text() == "Keep one checkpoint · 158 MB"
+    shown.disk_fixes.buttons[0].click()
+    assert demo.draft.get("training.keep_checkpoints") == 1
+    demo.checks._on_plan(msgspec.structs.replace(demo.checks.plan or demo.sections.plan.plan, disk=None))
+    assert demo.start_bar.reason.text() == ""
+    assert shown.disk_fixes.isHidden()
+    demo.header.undo.click()
 
 
 def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):

@@ -13,11 +13,13 @@ from app.widgets.accessibility import in_reading_order
 from backend.contract.catalog import Device
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import IgnoredFile, RecognisedData
-from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
 from backend.contract.rpc.protocol import ErrorReply, Progress
-from backend.contract.run.cost import MeasuredTime, MemoryFix
+from backend.contract.run.cost import DiskFix, MeasuredTime, MemoryFix
 
 LONG = "This sentence goes on and on, as those of a backend may, and says what to do about it in many words"
+FULL = DiskVolume(LONG, 211, 190, 1000)
+LESS = DiskFix(title="Keep one checkpoint", changes={}, disk_mb=158, fits=True, note=LONG)
 FIX = MemoryFix(title="LoRA adapter", changes={}, memory_mb=470, fits=True, note="Few.")
 
 
@@ -91,6 +93,9 @@ def answers(page: Page) -> dict[str, Callable[[], object]]:
         "a plan": lambda: checks.planned.emit(plan),
         "a plan that does not fit": lambda: checks._on_plan(
             replace(plan, fits=False, problems=[LONG], remedies=[FIX, FIX], notes=[LONG], precision_reason=LONG)
+        ),
+        "a plan for which the disk is too small": lambda: checks._on_plan(
+            replace(plan, disk=DiskPlan(parts=[DiskPart(LONG, 1, LONG)], volumes=[FULL], problem=LONG, fixes=[LESS]))
         ),
         "devices": lambda: checks.devices_found.emit(
             DeviceList([Device("cuda", n, "Card", 16000, 12000, ["float32"]) for n in range(3)], LONG)
