@@ -237,7 +237,7 @@ def test_long_work_has_a_bar_and_can_be_stopped(text_tab: TextTab, monkeypatch, 
     asked(text_tab, monkeypatch)
     text_tab.open_file(str(large))
     text_tab.working.slow.stop()
-    text_tab.working.tell(Progress(250_000, 500_000, "characters"))
+    text_tab.working.show_progress(Progress(250_000, 500_000, "characters"))
     assert not text_tab.working.isHidden()
     assert text_tab.working.bar.fraction() == 0.5
     text_tab.working.stop_button.click()
