@@ -46,7 +46,7 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     from backend.preflight import task_facts
 
     spec = prepared.spec
-    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto)
+    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto if setting.reason)
     text = reasons + spec_file.dump(spec.model_dump(mode="json"))
     folder = _make(path) if path else _make_dated(spec.name)
     try:

@@ -85,7 +85,7 @@ def _format_plan(plan: "RunPlan") -> str:
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
         f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
-        *(f"auto       {one.reason}" for one in plan.auto),
+        *(f"auto       {one.reason}" for one in plan.auto if one.reason),
         f"tokens     {plan.tokens_per_epoch:,} per epoch, the longest row {plan.longest:,}{_format_padding(plan.padding)}",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",

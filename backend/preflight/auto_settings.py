@@ -208,8 +208,7 @@ def _choose_epochs(size: TrainingSize, training: TrainingSection) -> tuple[float
     value = epochs(size)
     facts: dict[str, Any] = {"value": f"{value:g}", "examples": size.examples}
     if training.max_steps is not None or training.max_records is not None:
-        limit = "max_steps" if training.max_steps is not None else "max_records"
-        return value, message("epochs {value}: not used, because training.{limit} is set", **facts, limit=limit)
+        return value, ""  # not used, so there is nothing to say
     if value > 3:
         return value, message("epochs {value}: there are only {examples:,} training examples; the model sees each of them more often", **facts)  # fmt: skip
     return value, message("epochs {value}: {examples:,} training examples need no more passes", **facts)

@@ -88,7 +88,8 @@ def check(
         say(splits.guessed)
     auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
     for setting in auto.chosen:
-        say(setting.reason)
+        if setting.reason:
+            say(setting.reason)
     commit = model.commit if model and model.commit else spec.model.revision
     complete = auto.spec.model_copy(
         update={

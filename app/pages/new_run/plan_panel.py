@@ -132,12 +132,12 @@ class _PlanParts(QWidget):
             self._column.addWidget(label(placed_words(one), "faint", wrap=True))
 
     def _auto(self, plan: RunPlan) -> None:
-        if plan.auto:
+        reasons = [one.reason for one in plan.auto if one.reason]
+        if reasons:
             self._column.addWidget(label(tr("Chosen automatically"), "strong"))
-        for one in plan.auto:
-            reason = label(f"{formatting.sentence(one.reason)}.", "muted", wrap=True)
-            self._column.addWidget(reason)
-        self._column.addSpacing(8 if plan.auto else 0)
+        for reason in reasons:
+            self._column.addWidget(label(f"{formatting.sentence(reason)}.", "muted", wrap=True))
+        self._column.addSpacing(8 if reasons else 0)
 
     def _memory(self, plan: RunPlan) -> None:
         grid = self._section(

@@ -30,7 +30,8 @@ class AutoSetting(msgspec.Struct, frozen=True):
     """Dotted: `training.learning_rate`."""
     value: float
     reason: str
-    """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`."""
+    """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`. Empty if another
+    setting wins, such as `training.max_steps` over epochs."""
 
 
 class DiskPart(msgspec.Struct, frozen=True):
