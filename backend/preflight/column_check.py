@@ -110,8 +110,9 @@ def find_wrong_column(
         if not why:
             continue
         likely = None if _needs_another_task(role, look, table) else guess.likely(role, set(columns.values()))
-        if role.holds == "text" and (likely is None or likely.column is None):
-            continue  # a single column of numbers may be what the model reads
+        may_be_meant = role.holds == "text" or (role.holds == "label" and look.distinct == 1)
+        if may_be_meant and (likely is None or likely.column is None):
+            continue  # the only text may be numbers, and of a single label the task says that more rows are needed
         return WrongColumn(role, name, why, likely, _advice(role, look, table))
     return None
 

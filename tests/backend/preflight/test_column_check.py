@@ -112,6 +112,13 @@ def test_one_row_per_label_is_fine_if_the_rows_to_validate_on_have_the_same_labe
     assert wrong(LABEL, "id", {"id": IDS}, held_out=others) is not None
 
 
+def test_a_single_label_is_the_wrong_column_only_if_another_is_likely():
+    found = wrong(LABEL, "state", {"state": ["done"] * ROWS, "mood": MOODS})
+    assert found is not None
+    assert found.why == "contains a single value, 'done'"
+    assert wrong(LABEL, "state", {"state": ["done"] * ROWS}) is None
+
+
 def test_different_fractions_are_scores_of_another_task():
     found = wrong(LABEL, "points", {"points": [str(number / 8) for number in range(ROWS)], "mood": MOODS})
     assert found is not None
