@@ -16,7 +16,7 @@ from backend.contract.spec import RunSpec
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
 from backend.preflight import cost, datasets, resolve
-from backend.preflight.disk_cost import CACHE, HUB, RUNS, DiskFacts, Place, plan_disk
+from backend.preflight.disk_cost import CACHE, HUB, RUNS, DiskFacts, Place, find_places, plan_disk
 from backend.preflight.time_estimate import Amounts
 
 CPU = Device("cpu", 0, "Processor", 8000, 6000, ["float32"])
@@ -156,6 +156,11 @@ def test_the_terminal_lists_the_parts_and_each_fix_with_its_options(rows):
     )
     assert "  Checkpoints              158 MB  3 × 53 MB" in lines
     assert "  Keep one checkpoint: about 158 MB, fits (--set training.keep_checkpoints=1)" in lines
+
+
+def test_the_room_for_hub_models_matters_only_to_a_run_that_downloads_one():
+    assert set(find_places(downloads=False)) == {RUNS, CACHE}
+    assert set(find_places(downloads=True)) == {RUNS, CACHE, HUB}
 
 
 @pytest.fixture
