@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QWidget
 
 from app.core import actions
 from app.core.actions import Action, OffersActions
@@ -17,6 +17,7 @@ from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.widgets.accessibility import FocusRing, TabOrder
 from app.widgets.appearance import Appearance
+from app.widgets.boxes import PageStack
 from app.widgets.commands import Commands
 from app.widgets.desktop import DesktopMessages
 from app.widgets.question import may_close
@@ -43,8 +44,8 @@ PAGES = (
 LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
 SIDES = ("app.pages.tokenizer.text.text_tab",)
 """Modules that pages need are loaded ahead of time, so that each page appears at once."""
-SMALLEST, NARROW = QSize(960, 640), 1040
-"""Half a screen of 1920 pixels, and the width below which the sidebar makes room."""
+SMALLEST = QSize(800, 600)
+"""Less than half a screen of 1920 pixels."""
 RUNS = 2
 """The place of Runs among them."""
 CONNECTIONS = (
@@ -92,7 +93,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PAGES, start=1)])
-        self.pages = QStackedWidget()
+        self.pages = PageStack()
         self.pages.setObjectName("pages")
         self._place()
         self.toasts = ToastOverlay(self.centralWidget())
@@ -365,9 +366,10 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self.first_painted.emit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow window, give the page a larger share of the width."""
+        """Give the page of a narrow window a larger share of the width."""
         super().resizeEvent(event)
-        self.sidebar.set_narrow(event.size().width() < NARROW)
+        self.sidebar.fit(event.size().width())
+        self.centralWidget().layout().activate()  # type: ignore[union-attr]  # at once, so that each page adapts to its room
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Runs continue; only the window's own work ends. Asks first if a download is running or a run is starting."""

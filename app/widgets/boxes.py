@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -65,9 +65,18 @@ def holder(layout: QLayout) -> QWidget:
     return made
 
 
-def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
+class PageStack(QStackedWidget):
+    """Needs no more room than the page in view: others adapt when they are shown."""
+
+    def minimumSizeHint(self) -> QSize:
+        """That of the current page."""
+        page = self.currentWidget()
+        return page.minimumSizeHint().expandedTo(page.minimumSize()) if page is not None else super().minimumSizeHint()
+
+
+def stack(*pages: QWidget, parent: QWidget | None = None) -> PageStack:
     """Pages of which one is in view, the first at the beginning."""
-    made = QStackedWidget(parent)
+    made = PageStack(parent)
     for page in pages:
         made.addWidget(page)
     return made

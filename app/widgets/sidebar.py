@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -11,8 +11,10 @@ from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.text.elided_label import ElidedLabel
 
-WIDTH, NARROW_WIDTH = 212, 172
-"""Pixels; the narrow one leaves a window of half a screen to its page."""
+WIDTH, NARROW_WIDTH, ICONS_WIDTH = 212, 172, 60
+"""Pixels; the narrow one leaves a window of half a screen to its page, that of icons alone a still smaller one."""
+NARROW, TINY = 1040, 880
+"""Widths of the window below which the sidebar makes room."""
 BADGE, MARGIN = 18, 12
 MOST = 100
 
@@ -61,6 +63,10 @@ class NavButton(QPushButton):
         )
         self.update()
 
+    def show_title(self, shows: bool) -> None:
+        """Show the title, or the icon alone."""
+        self.setText(self._title if shows else "")
+
     def badge(self) -> int:
         """The number shown; 0 if there is none."""
         return self._badge
@@ -76,6 +82,8 @@ class NavButton(QPushButton):
             words = str(self._badge) if self._badge < MOST else f"{MOST - 1}+"
             width = max(BADGE, painter.fontMetrics().horizontalAdvance(words) + 10)
             area = QRectF(self.width() - width - 10, (self.height() - BADGE) / 2, width, BADGE)
+            if not self.text():
+                area.moveTopRight(QPointF(self.width(), 0))
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color("accent"))
             painter.drawRoundedRect(area, BADGE / 2, BADGE / 2)
@@ -105,6 +113,7 @@ class Sidebar(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(MARGIN, 16, MARGIN, 14)
         column.setSpacing(3)
+        self._name = label(tr("Burnish"), "logo")
         column.addLayout(self._logo())
         column.addSpacing(16)
         for number, page in enumerate(pages):
@@ -112,8 +121,9 @@ class Sidebar(QFrame):
             self._group.addButton(button, number)
             column.addWidget(button)
         column.addStretch(1)
-        column.addWidget(label(tr("Engine").upper(), "heading"))
+        self._heading = label(tr("Engine").upper(), "heading")
         self._engine = ElidedLabel(tr("starting"), "muted")
+        column.addWidget(self._heading)
         column.addWidget(self._engine)
         self._group.idClicked.connect(self.page_chosen)
 
@@ -122,16 +132,24 @@ class Sidebar(QFrame):
         row.setContentsMargins(4, 0, 0, 0)
         row.setSpacing(9)
         row.addWidget(Logo())
-        row.addWidget(label(tr("Burnish"), "logo"))
+        row.addWidget(self._name)
         row.addStretch(1)
         return row
 
-    def set_narrow(self, narrow: bool) -> None:
-        """Use no more width than the titles need."""
+    def fit(self, window_width: int) -> None:
+        """In a narrow window use no more width than the titles need, in a tiny one that of the icons."""
+        shows_titles = window_width >= TINY
+        for button in self.buttons():
+            button.show_title(shows_titles)
+        for part in (self._name, self._heading, self._engine):
+            part.setVisible(shows_titles)
+        if not shows_titles:
+            self.setFixedWidth(ICONS_WIDTH)
+            return
         widest = max(button.minimumSizeHint().width() for button in self.buttons()) + MARGIN * 2
-        self.setFixedWidth(max(NARROW_WIDTH, min(WIDTH, widest)) if narrow else WIDTH)
+        self.setFixedWidth(WIDTH if window_width >= NARROW else max(NARROW_WIDTH, min(WIDTH, widest)))
 
-    def buttons(self) -> list[QPushButton]:
+    def buttons(self) -> list[NavButton]:
         """The pages' buttons, in order."""
         return [self._group.button(number) for number in range(len(self._group.buttons()))]  # type: ignore[misc]
 
@@ -141,9 +159,7 @@ class Sidebar(QFrame):
 
     def set_badge(self, number: int, count: int, what: str) -> None:
         """Set a page's number of unseen items; 0 removes the badge."""
-        button = self._group.button(number)
-        assert isinstance(button, NavButton)
-        button.set_badge(count, what)
+        self.buttons()[number].set_badge(count, what)
 
     def set_engine(self, text: str) -> None:
         """Show what the engine is doing."""

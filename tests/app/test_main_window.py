@@ -111,10 +111,13 @@ def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_m
     assert built.styled_per_widget < 4
 
 
-def test_every_page_fits_the_smallest_window(built: BuiltPage):
-    built.window.resize(1280, 800)
-    assert built.window.minimumSizeHint().width() <= 1280
-    assert built.window.minimumSizeHint().height() <= 800
+def test_every_page_fits_the_smallest_window(qtbot, built: BuiltPage):
+    window = built.window
+    window.resize(1280, 800)
+    QApplication.processEvents()
+    window.resize(window.minimumSize())
+    qtbot.waitUntil(lambda: window.minimumSizeHint().width() <= 800)  # the page adapts to its room
+    assert window.minimumSizeHint().height() <= 600
 
 
 def test_every_control_that_takes_the_focus_has_a_name(built: BuiltPage):
@@ -215,11 +218,11 @@ def test_duplicating_a_run_without_a_spec_says_so(window: MainWindow, tmp_path: 
 
 
 def test_geometry_is_remembered(qtbot, styled, window: MainWindow):
-    window.resize(960, 700)  # the offscreen screen is small, and a restored window must fit it
+    window.resize(800, 700)  # the offscreen screen is small, and a restored window must fit it
     window.close()
     again = MainWindow(window.preferences)
     qtbot.addWidget(again)
-    assert (again.width(), again.height()) == (960, 700)
+    assert (again.width(), again.height()) == (800, 700)
 
 
 def test_closing_while_a_model_is_downloaded_asks(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
@@ -246,13 +249,23 @@ def test_closing_while_a_run_is_being_started_asks(window: MainWindow, monkeypat
 
 def test_half_a_screen_leaves_a_page_as_much_room_as_before(window: MainWindow):
     window.resize(960, 1040)
-    window.resize(window.minimumSize())
     QApplication.processEvents()
-    assert window.width() == 960
     assert window.pages.width() >= 760
     assert all(button.minimumSizeHint().width() <= button.width() for button in window.sidebar.buttons())
     window.resize(1280, 800)
     assert window.sidebar.width() == 212
+
+
+def test_the_smallest_window_shows_icons_beside_its_page(window: MainWindow):
+    window.resize(window.minimumSize())
+    QApplication.processEvents()
+    assert (window.width(), window.height()) == (800, 600)
+    assert window.pages.width() == 740
+    buttons = window.sidebar.buttons()
+    assert not any(button.text() for button in buttons)
+    assert all(title in button.toolTip() for button, (title, _, _) in zip(buttons, PAGES, strict=True))
+    window.resize(1280, 800)
+    assert [button.text() for button in buttons] == [title for title, _, _ in PAGES]
 
 
 def test_the_draft_is_there_again_after_a_restart(qtbot, window: MainWindow):

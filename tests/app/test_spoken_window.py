@@ -1,4 +1,4 @@
-"""The whole window in another language: nothing is left in English, and nothing is cut off at 1280×800 and 960×640. Each walk is a process of its own."""
+"""The whole window in another language: nothing is left in English, and nothing is cut off at 1280×800 and 800×600. Each walk is a process of its own."""
 
 import json
 import os

@@ -40,8 +40,8 @@ OPEN, CLOSE = "⟦", "⟧"
 SECONDS = 20.0
 CALM = 0.4
 """Seconds in which answers that nobody waits for arrive."""
-LARGE, SMALL = QSize(1280, 800), QSize(960, 640)
-SETTLED = 0.05
+LARGE, SMALL = QSize(1280, 800), QSize(800, 600)
+SETTLED = 0.2
 """Seconds in which a resized window is laid out."""
 MARGIN = 4
 """Pixels beside a heading that it can do without."""
@@ -277,10 +277,24 @@ def _cut_at_each_size(window: QWidget) -> list[tuple[str, str]]:
         window.resize(SMALL)
         until(lambda: window.size() == SMALL, SECONDS)
         until(lambda: False, SETTLED)
+        for _ in range(10):
+            QApplication.processEvents()
         found += [(f"{where} at {SMALL.width()}", text) for where, text in cut(window)]
+        found += too_large(window)
         window.resize(LARGE)
         until(lambda: False, SETTLED)
     return found
+
+
+def too_large(window: Any) -> Iterator[tuple[str, str]]:
+    """The page that needs more room than a small window has."""
+    page = window.pages.currentWidget()
+    needed, room = page.minimumSizeHint(), page.size()
+    if needed.width() > room.width() or needed.height() > room.height():
+        yield (
+            f"needs {needed.width()}×{needed.height()} of {room.width()}×{room.height()}",
+            type(page).__module__,
+        )
 
 
 def cut(window: QWidget) -> Iterator[tuple[str, str]]:

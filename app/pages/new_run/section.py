@@ -25,7 +25,7 @@ _WORDS = {
     BUSY: tr("Being checked."),
     WRONG: tr("There is a problem here."),
 }
-TITLE_WIDTH = 84
+TITLE_WIDTH = 88
 """Pixels of a title, so that the values are aligned."""
 
 

@@ -33,7 +33,7 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import MeasuredTime
 
-HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 680
+HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 780
 """Pixels; nothing in the bar changes its place or its size."""
 MEASURING_HINT = tr(
     "Train a few steps with the real model and data to estimate how long the run will take. Nothing is saved."

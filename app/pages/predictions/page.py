@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
@@ -14,7 +14,7 @@ from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
 from app.pages.predictions.file_prediction import PATTERNS
 from app.pages.predictions.interactive.try_box import TryBox
 from app.services.context import AppContext
-from app.widgets.boxes import keep_room
+from app.widgets.boxes import PageStack, keep_room
 from app.widgets.commands import button_action
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
@@ -51,7 +51,7 @@ class Page(QWidget):
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
         keep_room(self.predict_button, self.export_button)  # else the choice beside them would move under the mouse
-        self.pages = QStackedWidget(self)
+        self.pages = PageStack(self)
         self.browser = PredictionsBrowser(context, self.pages)
         self.browser.message.connect(self.message)
         self.browser.wrote.connect(self.wrote)

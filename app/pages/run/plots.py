@@ -17,6 +17,7 @@ from app.core.runs.run_state import RunState
 from app.core.runs.series import Resume, Series, SeriesCursor, breaks, effective_resumes
 from app.widgets.boxes import holder, vbox
 from app.widgets.card import Card
+from app.widgets.forms.chips import set_narrow
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_axis import X_LABELS
 from app.widgets.plots.plot_series import SMOOTHING
@@ -126,8 +127,7 @@ class RunPlots(RememberedSplitter):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a small window, reduce the chips to leave more room for the loss."""
         super().resizeEvent(event)
-        for chip in self._chips.buttons():
-            theme.role(chip, "chip-narrow" if event.size().width() < NARROW else "chip")
+        set_narrow(self._chips, event.size().width() < NARROW)
 
     def show_page(self, name: str) -> None:
         """Show one of PAGES beside the loss."""

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QMessageBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.actions import Action
@@ -20,6 +28,7 @@ from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
 from app.services.trash import TrashResult, move_to_trash, take_back
 from app.widgets.banner import Banner
+from app.widgets.boxes import PageStack
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
 from app.widgets.desktop import open_folder
@@ -67,14 +76,15 @@ class Page(QWidget):
         self._resuming: set[Path] = set()
         self._obstacles = selection_obstacles([])
         self.header = PageHeader(tr("Runs"))
-        self.search = QLineEdit(placeholderText=tr("Search name, model, data, notes or #tag"), clearButtonEnabled=True)
-        self.search.setMinimumWidth(270)
+        self.search = QLineEdit(placeholderText=tr("Search runs or #tag"), clearButtonEnabled=True)
+        self.search.setToolTip(tr("Search by name, model, data, notes or #tag"))
+        self.search.setMinimumWidth(230)
         self.search.setMaximumWidth(300)
         self.search.setAccessibleName(tr("Search runs"))
         self.search.textChanged.connect(self._show_runs)
         self.group = QuietComboBox()
         self.group.setAccessibleName(tr("Group runs by"))
-        self.group.setMinimumContentsLength(10)
+        self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         for key, words in GROUPS.items():
             self.group.addItem(tr("Group by {words}", words=inside(words)) if key else words, key)
         self.group.currentIndexChanged.connect(self._show_runs)
@@ -104,9 +114,9 @@ class Page(QWidget):
         self._show_runs()
 
     def _build(self) -> None:
-        self._whole = QStackedWidget(self)
+        self._whole = PageStack(self)
         every = QWidget(self._whole)
-        self._pages = QStackedWidget(every)
+        self._pages = PageStack(every)
         self.buttons: dict[str, IconButton] = {}
         bar = QHBoxLayout()
         bar.setSpacing(SPACING)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from app import theme
 from app.core.actions import Action
 from app.core.i18n import tr
 from app.pages.settings.appearance_card import AppearanceCard
@@ -19,6 +21,8 @@ from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from backend.contract import places
 from backend.contract.versions import CONTRACT_VERSION
 
+TWO_COLUMNS = 780
+"""Pixels of the page."""
 NO_DESKTOP = tr("Desktop notifications aren't available; Burnish will still notify you in the app.")
 
 
@@ -46,7 +50,7 @@ class Page(QWidget):
     def _columns(self) -> PageArea:
         holder = QWidget()
         self._area = PageArea(holder, self)
-        columns = QHBoxLayout(holder)
+        columns = self._sides = QHBoxLayout(holder)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
         # Choices are on the left, information is on the right.
@@ -60,6 +64,12 @@ class Page(QWidget):
             column.addStretch(1)
             columns.addLayout(column, 1)
         return self._area
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Without room for two columns, the right one goes below the left one."""
+        super().resizeEvent(event)
+        is_wide = event.size().width() >= theme.pixels(TWO_COLUMNS)
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
 
     def _connect(self) -> None:
         self.appearance.theme_chosen.connect(self._on_theme_chosen)

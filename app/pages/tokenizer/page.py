@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
@@ -15,6 +15,7 @@ from app.core.text import tokenizer_list
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
+from app.widgets.boxes import PageStack
 from app.widgets.forms.chips import chips
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.page_layout import PageHeader, page_layout
@@ -53,7 +54,7 @@ class Page(QWidget):
         self.header.buttons.addLayout(row)
         self.choice = TokenizerChoice(context, self)
         self.choice.chosen.connect(self._on_chosen)
-        self.pages = QStackedWidget(self)
+        self.pages = PageStack(self)
         column = page_layout(self)
         column.addWidget(self.header)
         column.addWidget(self.choice)

@@ -32,6 +32,12 @@ def chips(titles: Sequence[str], chosen: Callable[[int], object] | None = None) 
     return group, row
 
 
+def set_narrow(group: QButtonGroup, is_narrow: bool) -> None:
+    """Give the buttons less room beside their words."""
+    for button in group.buttons():
+        theme.role(button, "chip-narrow" if is_narrow else "chip")
+
+
 def _reach(button: QAbstractButton, chosen: bool) -> None:
     """Tab goes to the selected one, arrows to the others; Qt only does so once one has had the focus."""
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if chosen else Qt.FocusPolicy.ClickFocus)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
+from app import theme
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr, trn
 from app.core.predictions.interactive import AnsweredQuestion
@@ -21,6 +23,8 @@ from backend.contract.rpc.protocol import ErrorReply
 MAX_LABELS = 500
 SHORT = 16
 """Letters of a file's name on the button."""
+WITH_WORDS = 380
+"""Pixels from which on the button shows its words."""
 NOT_SAID = tr("Correct label")
 
 
@@ -136,6 +140,7 @@ class FeedbackBar(QWidget):
         self.choose = IconToolButton("folder", tr("Choose the CSV file to add rows to"))
         self.choose.clicked.connect(self._choose)
         self._predicted = ""
+        self._words = self.add_button.text()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -168,18 +173,28 @@ class FeedbackBar(QWidget):
         name = name_of_path(path or self._file)
         short = name if len(name) <= SHORT else f"{name[:SHORT]}…"
         self.add_button.set_icon("check" if path else "plus")
-        self.add_button.setText(
+        self._words = (
             tr("Added to {short}", short=short)
             if path
             else tr("Add to {short}", short=short)
             if name
             else tr("Add to CSV…")
         )
+        self._fit()
         added = tr("Added to {path}. Click again to add the row another time", path=path)
         first = (
             tr("Add this row to {file}", file=self._file) if name else tr("Choose a CSV file and add this row to it")
         )
         self.add_button.setToolTip(added if path else first)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Without room for the button's words it shows its icon alone."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.add_button.setText(self._words if self.width() >= theme.pixels(WITH_WORDS) else "")
+        self.add_button.setAccessibleName(self._words)
 
     def show_busy(self, busy: bool) -> None:
         """Show that a row is being written."""

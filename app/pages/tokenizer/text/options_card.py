@@ -32,6 +32,8 @@ SWITCHES = {
     "do_lower_case": (tr("Lowercase"), tr("do_lower_case: the text is lowercased before it is tokenized")),
 }
 MOST = 1_000_000
+NUMBER_WIDTH = 96
+"""Pixels of a number, at least."""
 ROW = 32
 
 
@@ -217,6 +219,7 @@ def _number(nothing: str, hint: str) -> QuietSpinBox:
     box = QuietSpinBox(minimum=0, maximum=MOST, value=0)
     if nothing:
         box.setSpecialValueText(nothing)
+    box.setMinimumWidth(NUMBER_WIDTH)
     box.setToolTip(hint)
     box.setAccessibleDescription(hint)
     box.setKeyboardTracking(True)

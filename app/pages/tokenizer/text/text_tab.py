@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import formatting
@@ -27,6 +28,7 @@ from app.services.token_answers import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.boxes import hbox, vbox
 from app.widgets.card import Card
+from app.widgets.forms.chips import set_narrow
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.text_editor import text_of
 from backend.contract.catalog import Catalog, TaskEntry
@@ -37,7 +39,7 @@ from backend.contract.tokens.tokens import TokenizerDescription
 CALM_MS = 150
 AT_ONCE = 20_000
 """Characters up to which every key press is answered; a longer text waits until a person pauses."""
-SIDE_WIDTH = 300
+SIDE_WIDTH, NARROW = 300, 760
 ROOM_OF_CHAT = 215
 TEMPLATE = "task.template"
 """The field of mistakes that a chat template makes."""
@@ -71,6 +73,12 @@ class TextTab(TokenizerTab):
         column.addLayout(row, 1)
         # What other pages and scripts know this tab by.
         self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a small window, reduce the chips, so that their words fit."""
+        super().resizeEvent(event)
+        for group in (self.input.modes, self.tokens.chips):
+            set_narrow(group, event.size().width() < NARROW)
 
     def _beside(self) -> QWidget:
         holder = QWidget(self)  # a splitter forgets its fixed width
