@@ -87,6 +87,10 @@ class MachineCard(Card):
         self.message.emit("success", tr("Copied."))
 
 
+COMMANDS = ("sudo", "apt-get", "pip", "python", "unset", "export", "burnish", "hf")
+"""First words of the fixes that are commands."""
+
+
 class FindingLine(QWidget):
     """One check, with its fix if something is wrong."""
 
@@ -103,14 +107,21 @@ class FindingLine(QWidget):
         row.setSpacing(10)
         row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
-        if finding.get("mend"):
-            fix = translate_message(finding["mend"])
+        fix = str(finding.get("mend") or "")
+        if is_command(fix):
             command = QHBoxLayout()
             command.addWidget(ElidedLabel(fix, "mono"), 1)
             button = IconToolButton("copy", tr("Copy the fix: {finding}", finding=fix), size=14)
             button.clicked.connect(lambda: copy(fix))
             command.addWidget(button)
             texts.addLayout(command)
+        elif fix:
+            texts.addWidget(label(formatting.sentence(translate_message(fix)), "muted", wrap=True, selectable=True))
+
+
+def is_command(fix: str) -> bool:
+    """Whether a fix can be pasted into a terminal; the others are sentences."""
+    return " -m pip " in fix or fix.partition(" ")[0] in COMMANDS
 
 
 def _sentence(text: str) -> str:

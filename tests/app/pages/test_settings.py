@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel
 
 from app import theme
 from app.core import preferences
+from app.pages.settings.machine_card import is_command
 from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract import consents
@@ -96,6 +97,30 @@ def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Page):
     with qtbot.waitSignal(panel.message):
         button.click()
     assert QGuiApplication.clipboard().text() == "apt-get install it"
+
+
+def test_a_fix_that_is_a_sentence_is_shown_whole(panel: Page):
+    sentence = "small models train well on a CPU; a larger one needs a GPU, here or in the cloud"
+    panel.machine.show_findings({"findings": [{"state": "note", "text": "No GPU found", "mend": sentence}]})
+    line = panel.machine.lines.itemAt(0).widget()
+    shown = line.findChildren(QLabel)[-1]
+    assert shown.wordWrap()
+    assert shown.text().lower().startswith(sentence.lower())
+    assert line.findChild(IconToolButton) is None
+
+
+@pytest.mark.parametrize(
+    ("fix", "is_one"),
+    [
+        ("/usr/bin/python3 -m pip install torch", True),
+        ("sudo apt-get install --no-install-recommends libegl1", True),
+        ("unset HF_HOME; export HF_HUB_CACHE=/x", True),
+        ("close other programs", False),
+        ("set BURNISH_RUNS to a folder that you can write to", False),
+    ],
+)
+def test_a_command_is_told_from_a_sentence(fix: str, is_one: bool):
+    assert is_command(fix) is is_one
 
 
 def test_this_computer_leads_with_its_devices_and_folds_what_is_fine(panel: Page):
