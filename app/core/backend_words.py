@@ -48,7 +48,7 @@ KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("e
 """What the cells of a column hold."""
 TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
 """Of a vocabulary's pieces."""
-OTHERS = (tr("CPU"), tr("a common name for it"), tr("Optimizer options"))
+OTHERS = (tr("CPU"), tr("a common name"), tr("Optimizer options"))
 
 COLUMNS = {
     "name": tr("Name"), "pieces": tr("Pieces"), "made": tr("Created"), "folder": tr("Folder"), "token": tr("Token"),

@@ -65,13 +65,13 @@ class ColumnGuess:
         first = guess_by_name(part.usual_names, self._table.column_names, taken)
         if first is None:
             return None
-        guess = GuessReason(first, "a common name for it")
+        guess = GuessReason(first, "a common name")
         if part.holds != "label" or not (why := self.unfit(part, self.looks[first])):
             return guess
         later = self._first_fitting_name(part, taken)
         if later is None:
             return guess
-        return GuessReason(later, message("a common name for it; “{first}” {why}", first=first, why=why))
+        return GuessReason(later, message("a common name; “{first}” {why}", first=first, why=why))
 
     def _first_fitting_name(self, part: Column, taken: set[str]) -> str | None:
         fitting = [name for name, column in self.looks.items() if not self.unfit(part, column)]

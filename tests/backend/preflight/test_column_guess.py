@@ -28,7 +28,7 @@ def guesses(
 
 def test_a_usual_name_comes_first():
     assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == GuessReason(
-        "text", "a common name for it"
+        "text", "a common name"
     )
 
 
@@ -89,7 +89,7 @@ def test_a_column_that_cannot_play_a_part_says_why(part: Column, cells: list[Any
 def test_a_usual_name_that_cannot_be_the_label_is_passed_over_with_the_reason():
     found = guesses([TEXT, CLASS], text=BODY, label=IDS, sentiment=STARS)["label"]
     assert found.column == "sentiment"
-    assert found.reason == "a common name for it; “label” has a different value in each of 40 rows"
+    assert found.reason == "a common name; “label” has a different value in each of 40 rows"
 
 
 def test_numbers_that_count_the_rows_are_not_guessed_to_be_scores():
