@@ -121,7 +121,8 @@ class FindingLine(QWidget):
 
 def is_command(fix: str) -> bool:
     """Whether a fix can be pasted into a terminal; the others are sentences."""
-    return " -m pip " in fix or fix.partition(" ")[0] in COMMANDS
+    words = fix.split()
+    return words[1:3] == ["-m", "pip"] or next(iter(words), "") in COMMANDS
 
 
 def _sentence(text: str) -> str:

@@ -27,9 +27,7 @@ def guesses(
 
 
 def test_a_usual_name_comes_first():
-    assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == GuessReason(
-        "text", "a common name"
-    )
+    assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == GuessReason("text", "a common name")
 
 
 def test_the_longest_texts_and_the_few_values_are_found_under_any_name():
