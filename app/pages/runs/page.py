@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QComboBox,
     QHBoxLayout,
     QLineEdit,
     QMessageBox,
@@ -84,7 +83,7 @@ class Page(QWidget):
         self.search.textChanged.connect(self._show_runs)
         self.group = QuietComboBox()
         self.group.setAccessibleName(tr("Group runs by"))
-        self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.group.setMinimumContentsLength(13)
         for key, words in GROUPS.items():
             self.group.addItem(tr("Group by {words}", words=inside(words)) if key else words, key)
         self.group.currentIndexChanged.connect(self._show_runs)
