@@ -210,7 +210,7 @@ def _choose_epochs(size: TrainingSize, training: TrainingSection) -> tuple[float
     if training.max_steps is not None or training.max_records is not None:
         return value, ""  # not used, so there is nothing to say
     if value > 3:
-        return value, message("epochs {value}: there are only {examples:,} training examples; the model sees each of them more often", **facts)  # fmt: skip
+        return value, message("epochs {value}: with {examples:,} training examples, the model sees each of them more often", **facts)  # fmt: skip
     return value, message("epochs {value}: {examples:,} training examples need no more passes", **facts)
 
 
@@ -235,7 +235,7 @@ def _choose_warmup(size: TrainingSize, training: TrainingSection) -> tuple[float
         return value, message("warmup {value}: the learning rate rises during the first tenth of about {total:,} steps", value=value, total=total)  # fmt: skip
     if training.schedule == "constant":
         return value, message("warmup 0: the schedule is constant")
-    return value, message("warmup 0: about {total:,} steps are too few for one", total=total)
+    return value, message("warmup 0: a run of about {total:,} steps is too short for one", total=total)
 
 
 def _millions(parameters: int) -> str:

@@ -57,6 +57,8 @@ class DraftController(QObject):
     """The draft is another as a whole."""
     loaded = Signal()
     """It is another spec, after `replaced`."""
+    started_over = Signal()
+    """It is empty, after `loaded`."""
     history_changed = Signal()
     """Other steps can be undone or redone."""
     message = Signal(str, str)
@@ -123,6 +125,7 @@ class DraftController(QObject):
         draft = Draft(NEW)
         self._use_first_task(draft)
         self.load(draft, tr("New draft"))
+        self.started_over.emit()
 
     def source(self) -> SourceEntry | None:
         """The catalog entry of the draft's source."""

@@ -116,6 +116,8 @@ class Page(QWidget):
         sections.settings.reset_requested.connect(controller.reset)
         sections.settings.changes_requested.connect(self.show_changes)
         sections.plan.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
+        self.data_controller.drops.dropped.connect(lambda *_: sections.open("data"))
+        controller.started_over.connect(lambda: sections.open("data"))
         self.data_controller.changed.connect(lambda values: controller.apply(values, tr("Choose data")))
         self.data_controller.task_requested.connect(controller.choose_task)
         # What follows from it
@@ -376,7 +378,7 @@ class Page(QWidget):
     def _on_loaded(self) -> None:
         """Another spec: what the old one would have cost says nothing about it."""
         self.start_bar.clear()
-        self.sections.plan.clear()
+        self.sections.clear_plan()
 
     def _on_asking(self, topic: str) -> None:
         if topic == "plan":

@@ -230,7 +230,7 @@ def placed_words(one: Placement) -> str:
 def volume_words(volume: DiskVolume) -> str:
     """How much of one disk is free, and how much the run needs of it."""
     return tr(
-        "{needed} of {free} free at {folder}",
+        "{needed} needed, {free} free at {folder}",
         needed=formatting.megabytes(volume.needed_mb),
         free=formatting.megabytes(volume.free_mb),
         folder=volume.folder,

@@ -259,8 +259,14 @@ class Sections(QWidget):
             self.model.show_nothing()
             self.hardware.show_model(None)
         elif topic == "plan":
-            self.plan.clear()
-            self.hardware.show_plan(None)
+            self.clear_plan()
+
+    def clear_plan(self) -> None:
+        """Show that there is no plan: neither its cost nor the numbers that `auto` means in it are known."""
+        self.plan.clear()
+        self.hardware.show_plan(None)
+        self.settings.show_chosen(())
+        self._auto = {}
 
     def _on_preview(self, preview: DataPreview) -> None:
         self.data.show_preview(preview, self._draft.get("data.columns") or {})
@@ -274,7 +280,7 @@ class Sections(QWidget):
     def _on_plan(self, plan: RunPlan) -> None:
         self.plan.show_plan(plan)
         self.hardware.show_plan(plan)
-        self.settings.show_plan(plan)
+        self.settings.show_chosen(plan.auto)
         self._auto = {one.key: one.value for one in plan.auto}
 
     def _on_shortage(self, found: MeasuredTime) -> None:

@@ -17,7 +17,7 @@ from app.widgets.card import FormGrid, label, rule
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
-from backend.contract.rpc.plan import AutoSetting, RunPlan
+from backend.contract.rpc.plan import AutoSetting
 
 MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed"], "task": ["max_length"]}
 ELSEWHERE = {
@@ -132,10 +132,10 @@ class SettingsSection(Section):
             part.set_usual(task.defaults.get(section) or {})
         self._offer_choices(task, catalog)
 
-    def show_plan(self, plan: RunPlan) -> None:
-        """Show the numbers chosen for fields that are set to `auto`."""
+    def show_chosen(self, settings: Sequence[AutoSetting]) -> None:
+        """Show the numbers chosen for fields that are set to `auto`; those of all others are unknown."""
         for part in (*self.forms.values(), *self.groups.values()):
-            part.show_chosen(plan.auto)
+            part.show_chosen(settings)
 
     def _build_few(self, name: str) -> None:
         before = self.forms.pop(name, None)

@@ -49,7 +49,9 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, panel, t
     packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
     dragged(panel, str(packed))
     assert panel.data_controller.drops.hint.words() == "Drop to use it as data"
+    panel.sections.open("settings")
     drop(panel, str(packed))
+    assert panel.sections.opened == "data"  # where it is said what became of the drop
     qtbot.waitUntil(lambda: card.recognised.isVisible(), timeout=SLOW_MS)
     assert panel.data_controller.drops.hint.words() == ""
     assert panel.draft.get("data.format") == "csv"

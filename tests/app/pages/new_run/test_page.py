@@ -6,6 +6,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
@@ -14,6 +15,7 @@ from app.pages.new_run.data.split_fields import FRACTION, NONE
 from app.pages.new_run.page import Page
 from app.services.backend_client import BackendClient
 from backend.contract.resources import resource
+from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import run_spec
 from tests.app.helper_process import helper_of_its_own
 from tests.app.pages.small_helper import DEMO
@@ -256,6 +258,20 @@ def test_without_a_preset_of_another_task_the_draft_is_as_before(qtbot, demo):
     assert demo.draft.values() == before
     assert demo.sections.task.tasks.currentData() == "text_classification"
     assert set(demo.sections.data.columns.boxes) >= {"text", "label"}
+
+
+def test_a_new_draft_opens_its_data_and_forgets_the_numbers_of_the_old_one(qtbot, demo):
+    plan, chosen = demo.checks.plan, AutoSetting("training.epochs", 12.0, "epochs 12: there are few rows")
+    demo.change("training.epochs", "auto")
+    demo.checks.planned.emit(msgspec.structs.replace(plan, auto=[chosen]))
+    demo.sections.open("settings")
+    epochs = demo.sections.settings.forms["training"].editor("epochs").target
+    assert epochs.placeholderText() == "auto: 12"
+    demo.header.new.click()
+    assert demo.sections.opened == "data"
+    assert epochs.placeholderText() == "auto"
+    demo.checks.changed.emit()
+    assert demo.sections.named["settings"].header.value.text().startswith("epochs auto")
 
 
 def test_a_source_says_what_it_needs_before_it_is_asked(qtbot, panel):
