@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 ALLOWED = (
     r"/\S+",
     r"[\w·:|, .\-/()%…→\u202f]*(csv|sentiment|reviews|bert-tiny|BertModel|gpt2|apache-2\.0|float(16|32)|cpu)[\w·:|, .\-/()%…→⏎\n\u202f]*",
-    r"[a-z]+: [\d\u202f]+( · [a-z]+: [\d\u202f]+)*", r"[A-Z][a-z]+ \([\d\u202f]+\)", r"Ctrl\S+(, (Ctrl)?\S+)*", r"Probability \w+",
+    r"[a-z]+: [\d\u202f]+( · [a-z]+: [\d\u202f]+)*", r"[A-Z][a-z]+ \([\d\u202f]+\)", r"(Ctrl|Alt)\S+(, (Ctrl)?\S+)*", r"Probability \w+",
     r"torch .*", r"WordPiece.*", r"<span.*", r"Export\.\.\.", r".*:\s*(Ctrl\S+|Del)(, Ctrl\S+)*", r"English|Deutsch|Restart Burnish",
-    r"unset \w+", r"burnish train .*", r"The device ran out of memory at step 313 .*", r"Burnish speaks English .*",
-    r"imdb|Del|text_classification", r"(text|label|source)[ \d,.:%]*", r".* · 2026-\S+",
+    r"unset \w+", r"burnish train .*", r"The device ran out of memory at step 313 .*", r"Burnish switches to English .*",
+    r"imdb|Del|[a-z]+(_[a-z]+)+", r"text · .+…", r"(text|label|source)[ \d,.:%]*", r".* · 2026-\S+",
 )  # fmt: skip
 """What stands outside a catalogue by right: names, values, versions, keys, and what no backend says any more; told by
 patterns of the whole text."""

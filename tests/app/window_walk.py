@@ -51,7 +51,7 @@ RECORDED = ROOT / "tests" / "data" / "recorded"
 
 def marked_sentence(text: str) -> str:
     """A text in brackets; in a sentence of the backend they begin behind the key of a field, which pages take away."""
-    key = re.match(r"[\w.{}-]+: ", text)
+    key = re.match(r"[a-z{][\w.{}-]*: ", text)
     begin = key.end() if key else 0
     return f"{text[:begin]}{OPEN}{text[begin:]}{CLOSE}"
 

@@ -104,7 +104,7 @@ def test_hosts_die_together_go_on_and_stop_at_one_step(burnish: Burnish):
     (first, sentence), (other, _) = ended(processes)
     assert time.monotonic() - killed < 60
     assert (first, other) == (1, 1)
-    assert "run failed: host 1 is gone: the engine process was killed (SIGKILL)" in sentence
+    assert "run failed: host 1 disappeared: the engine process was killed (SIGKILL)" in sentence
     saved = Checkpoints(run).latest()
     assert saved
 
@@ -126,7 +126,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     first = Burnish(burnish.home, {"BURNISH_HOST": "0"}, in_process=False)
     done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert done.returncode == 1
-    assert "run failed: host 1 did not come within 1 seconds. Run the same command on all 2 hosts" in done.stderr
+    assert "run failed: host 1 did not connect within 1 seconds. Run the same command on all 2 hosts" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def test_it_asks_first_and_then_goes_on_from_the_last_step(burnish: Burnish, pau
         assert text(paused.spec) == before
     values = spec_file.read(paused.spec)
     values["training"]["max_steps"] = step + 3  # the rest need not be trained here
-    paused.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    for path in (paused.spec, paused.started_spec):
+        path.write_text(spec_file.dump(values), encoding="utf-8")
     done = burnish("resume", paused.name, "--engine", "jax", "--new-optimizer")
     assert done.returncode == 0, done.stderr
     events = events_of(paused)

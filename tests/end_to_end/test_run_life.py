@@ -174,7 +174,7 @@ def test_a_run_goes_on_though_its_events_were_deleted_and_with_the_rows_of_its_f
     resumed = burnish("resume", folder.name)
 
     assert resumed.returncode == 0, resumed.stderr
-    assert f"steps 1 to {step} are missing" in resumed.stderr + resumed.stdout
+    assert f"steps 1–{step} and their evaluations are missing" in resumed.stderr + resumed.stdout
     events = events_of(folder)
     assert [event.step for event in events if isinstance(event, StepFinished)] == list(range(step + 1, 201))
     assert [event.micro_batch_size for event in events if isinstance(event, PlanMade)] == [3]

@@ -167,6 +167,7 @@ def test_unequal_files_are_refused_before_anything_is_written(translated: Burnis
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 def test_a_small_marian_translates_with_its_own_two_vocabularies(tmp_path: Path):
     burnish = prepared(tmp_path)
     model = marian_folder(tmp_path / "marian", TRAINED)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 
 from app.core import preferences
 from app.main_window import MainWindow
+from app.pages.settings.machine_card import FindingLine
 from app.pages.tokenizer.text.text_input import BATCH, IDS, TEXT
 from app.pages.tokenizer.text.tokens_card import STEPS
 from backend.contract.catalog import Preset
@@ -191,7 +192,7 @@ def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: Main
 @pytest.mark.slow
 def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow):
     page = window.show_page("settings")
-    qtbot.waitUntil(lambda: page.machine.lines.count() > 10, timeout=ANSWER_MS)
+    qtbot.waitUntil(lambda: len(page.machine.findChildren(FindingLine)) > 10, timeout=ANSWER_MS)
     assert page.machine.banner.text() == ""
     assert page.machine.check_again.isEnabled()
     words = [line.text() for line in page.findChildren(QLabel)]

@@ -168,7 +168,7 @@ def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Pa
     question: dict[str, object] = {"run": str(run), "data": str(mine)}
 
     fit = parts(question, lambda progress: None)
-    with pytest.raises(InputError, match="there is no column 'text'; there are review, stars") as refused:
+    with pytest.raises(InputError, match="there is no column 'text'; the columns are review, stars") as refused:
         ask(question, lambda progress: None)
     question["columns"] = {"text": "review"}
     answers = [ask(question, lambda progress: told.append(progress.text)), ask(question, lambda progress: None)]

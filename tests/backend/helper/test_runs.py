@@ -97,4 +97,4 @@ def test_the_command_measures_and_then_plans(cache: Path, tmp_path: Path, capfd)
     assert "measuring: training steps" in told.err
     assert "measured on this machine just now" in told.out
     assert __main__.main(["plan", str(spec), "--measure", "--set", "hardware.memory_limit=0.1"]) == 2
-    assert "It needs about" in capfd.readouterr().err
+    assert "it needs about" in capfd.readouterr().err

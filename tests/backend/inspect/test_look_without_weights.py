@@ -17,18 +17,13 @@ LOOK = """
 import json, sys
 from pathlib import Path
 from backend.contract.errors import InputError
-from backend.models import inspection, location
-from backend.inspect.batch_preview import look
+from backend.inspect.batch_preview import preview
 from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import resolve
 from backend.inspect.length_report import training_lengths
 
-def refuse(folder):
-    raise AssertionError("weights are read")
-
-inspection.read_weights = location.read_weights = refuse
 try:
-    shown = look(resolve(json.loads(sys.argv[1]), Path.cwd()), lambda name: ignore_progress)
+    shown = preview(resolve(json.loads(sys.argv[1]), Path.cwd()), lambda name: ignore_progress)
     print(json.dumps({"rows": training_lengths(shown, lambda name: ignore_progress).rows, "found": shown.model.found}))
 except InputError as error:
     print(json.dumps({"error": str(error)}))
