@@ -1,19 +1,14 @@
 """The error browser is tested on a small predictions file of every task, with a real helper that filters."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from example_runs import ANSWERED, CLASSIFIED, EXAMPLES, TAGGED, write_run
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
 
-from app import theme
 from app.core.tasks import row_view
-from app.pages.predictions.overview_card import MATRIX
 from app.pages.predictions.page import Page
-from app.services.context import AppContext
 from app.services.prediction_rows import PredictionRows
 from app.widgets.row_views import registry
 from app.widgets.row_views.choice_view import ChoiceView
@@ -22,34 +17,15 @@ from app.widgets.row_views.label_views import LabelView, NumberView
 from app.widgets.row_views.row_view import PlainView
 from app.widgets.row_views.span_view import NO_ANSWER, SpanView
 from app.widgets.row_views.text_views import LanguageView, WritingView
-from tests.app.gone import gone
 
 
-@pytest.fixture(scope="module")
-def page(qapp: QApplication, services: AppContext) -> Iterator[Page]:
-    """One page for all tests here, each of which shows it a run of its own."""
-    theme.apply(qapp, "light")
-    made = Page(services)
+@pytest.fixture
+def panel(qtbot, context) -> Page:
+    made = Page(context)
+    qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()
-    yield made
-    gone(made)
-
-
-@pytest.fixture
-def panel(page: Page) -> Page:
-    """The page, whose overview knows nothing of the run before."""
-    overview = page.browser.overview
-    overview.clear()
-    overview.labels.show_rows((), [])
-    overview.parts.button(MATRIX).click()
-    return page
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """The runs folder of a test, which writes its run there."""
-    return tmp_path / "runs"
+    return made
 
 
 def shown(panel: Page, runs: Path, task: str, row: int = 0) -> Any:
@@ -83,8 +59,8 @@ def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Pag
     panel.show_run(str(write_run(runs, "text_classification")))
     overview = panel.browser.overview
     assert overview.note.text() == "Preparing the file, 0%"
-    qtbot.waitUntil(lambda: overview.note.text() == "Click a cell or a label to see its rows.")
-    assert overview.right.isVisible()
+    qtbot.waitUntil(overview.right.isVisible, timeout=30_000)
+    assert overview.note.text() == "Click a cell or a label to see its rows."
 
 
 def test_unknown_task_is_shown_by_its_columns():

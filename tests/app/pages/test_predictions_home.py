@@ -1,6 +1,5 @@
 """What people do with predictions: narrow, chart, copy, export, and predict files of their own; with a real helper."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -8,49 +7,27 @@ import pytest
 from example_runs import CLASSIFIED, write_run
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication
 
-from app import theme
 from app.core.predictions.row_filter import ValueFilter
 from app.pages.predictions.file_prediction import FilePrediction
-from app.pages.predictions.overview_card import LABELS, MATRIX, RELIABILITY, THRESHOLD
+from app.pages.predictions.overview_card import LABELS, RELIABILITY, THRESHOLD
 from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
-from app.services.context import AppContext
 from app.widgets.plots.confusion_matrix import HEAD
 from backend.contract.rpc.predictions import FileFit, FilePart
 from backend.contract.rpc.protocol import ErrorReply
-from tests.app.gone import gone
 
 ANSWER_MS = 30_000
 """A helper that has just been started loads its libraries first."""
 
 
-@pytest.fixture(scope="module")
-def page(qapp: QApplication, services: AppContext) -> Iterator[Page]:
-    """One page for all tests here, each of which shows it a run of its own."""
-    theme.apply(qapp, "light")
-    made = Page(services)
+@pytest.fixture
+def panel(qtbot, context) -> Page:
+    made = Page(context)
+    qtbot.addWidget(made)
     made.resize(1100, 760)
     made.show()
-    yield made
-    gone(made)
-
-
-@pytest.fixture
-def panel(page: Page) -> Page:
-    """The page, whose overview knows nothing of the run before."""
-    overview = page.browser.overview
-    overview.clear()
-    overview.labels.show_rows((), [])
-    overview.parts.button(MATRIX).click()
-    return page
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """The runs folder of a test, which writes its run there."""
-    return tmp_path / "runs"
+    return made
 
 
 @pytest.fixture
@@ -251,12 +228,12 @@ def test_rows_and_cells_are_copied_uncut(qtbot, shown: Page):
     assert QGuiApplication.clipboard().text() == "neutral"
 
 
-def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, services: AppContext, run: Path):
+def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, context, run: Path):
     for action in card(shown).columns_menu.actions():
         if action.data() == "source":
             action.setChecked(False)
     shown.browser.table.setColumnWidth(3, 173)
-    again = Page(services)
+    again = Page(context)
     qtbot.addWidget(again)
     again.show_run(str(run))
     assert again.browser.table.columns == ["text", "actual", "prediction", "confidence"]
