@@ -116,8 +116,8 @@ class Follower:
         self._finished: events.RunFinished | None = None
         self._total = 0
         self._is_interrupted = False
-        self._evaluated: list[events.EvaluationFinished] = []
         self._trivial: dict[str, float] = {}
+        self._evaluated: list[events.EvaluationFinished] = []
         """What was measured after one step, one split after another; it becomes one line."""
 
     def watch(self) -> RunOutcome:
