@@ -67,7 +67,7 @@ def check_columns(task: Task, data: DataSection, rows: Mapping[str, Rows], colum
     """Raises InputError if a chosen column cannot play its role, before anything is said that follows from that."""
     wrong = find_wrong_column(
         list(used_columns(task)),
-        rows["train"].table,
+        ColumnGuess(rows["train"].table),
         columns,
         labels_are_listed=bool(getattr(task.settings, "labels", None)),
         held_out=rows["validation"].table if "validation" in rows else None,
@@ -79,7 +79,7 @@ def check_columns(task: Task, data: DataSection, rows: Mapping[str, Rows], colum
 
 def find_wrong_column(
     roles: list[Column],
-    table: pa.Table,
+    guess: ColumnGuess,
     columns: Mapping[str, str],
     *,
     labels_are_listed: bool = False,
@@ -90,7 +90,7 @@ def find_wrong_column(
 
     Labels that are listed in the settings or named in the file are right, and so are those that `held_out` rows share.
     """
-    guess = ColumnGuess(table)
+    table = guess.table
     for role in roles:
         name = columns.get(role.name)
         if name is None or name not in guess.looks:

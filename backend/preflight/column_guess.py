@@ -34,16 +34,16 @@ class ColumnGuess:
     """Guesses columns, reading the table only if needed."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._table = table
+        self.table = table
 
     @cached_property
     def looks(self) -> dict[str, ColumnSummary]:
         """Column → a summary of its first rows."""
-        return summarise_columns(self._table)
+        return summarise_columns(self.table)
 
     def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, GuessReason]:
         """Role → guess. A role that is `given` a column of the table keeps it; one that is given None has no column."""
-        there = self._table.column_names
+        there = self.table.column_names
         found: dict[str, GuessReason] = {}
         for part in parts:
             wanted = given.get(part.name)
@@ -62,7 +62,7 @@ class ColumnGuess:
 
     def _by_name(self, part: Column, taken: set[str]) -> GuessReason | None:
         """The first usual name; a later one if only that column can hold labels, and the reason says so."""
-        first = guess_by_name(part.usual_names, self._table.column_names, taken)
+        first = guess_by_name(part.usual_names, self.table.column_names, taken)
         if first is None:
             return None
         guess = GuessReason(first, "a common name")
@@ -92,7 +92,7 @@ class ColumnGuess:
             return _only([column for column in free if _is_label(column)], _values)
         if part.holds == "number":
             numbers = [column for column in free if column.empty < column.rows]
-            return _only([one for one in numbers if not column_fit.counts_rows(self._table[one.name])], _numbers)
+            return _only([one for one in numbers if not column_fit.counts_rows(self.table[one.name])], _numbers)
         if part.holds in ("words", "tags"):
             return self._listed(part, free)
         return (
@@ -102,7 +102,7 @@ class ColumnGuess:
     def _listed(self, part: Column, free: list[ColumnSummary]) -> GuessReason | None:
         """Among lists of text, the one with few distinct members holds the tags, the one with many the words."""
         lists = [column for column in free if column.kind == "list of text"]
-        counts = {column.name: _different_members(self._table[column.name]) for column in lists}
+        counts = {column.name: _different_members(self.table[column.name]) for column in lists}
         few = {name: count for name, count in counts.items() if count <= MAX_LABELS}
         wanted = {name: count for name, count in counts.items() if (name in few) == (part.holds == "tags")}
         if len(wanted) != 1:
@@ -119,7 +119,7 @@ class ColumnGuess:
 
     def unfit(self, part: Column, column: ColumnSummary) -> str:
         """Why a column does not fit a role, as a phrase after its name; empty if it does."""
-        return column_fit.unfit(part, column, self._table)
+        return column_fit.unfit(part, column, self.table)
 
     def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
         """Role → column → why it does not fit that role."""

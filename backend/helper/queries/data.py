@@ -50,20 +50,20 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
-        wrong_column=_wrong_column(parts, rows.table, columns, section, arguments.get("task")),
+        wrong_column=_wrong_column(parts, guess, columns, section, arguments.get("task")),
         fix=_suggest_sheet(section) if rows.sheets else None,
     )
 
 
 def _wrong_column(
-    parts: list[Column], table: Any, columns: dict[str, str], section: Any, task: Any
+    parts: list[Column], guess: Any, columns: dict[str, str], section: Any, task: Any
 ) -> ErrorReply | None:
     """The column that cannot play its role; a label that separate validation rows may confirm is left to the plan."""
     from backend.preflight.column_check import find_wrong_column  # loads the data room
 
     listed = bool(isinstance(task, dict) and task.get("labels"))
     is_split = isinstance(section.validation, float | int)
-    wrong = find_wrong_column(parts, table, columns, labels_are_listed=listed, is_split=is_split)
+    wrong = find_wrong_column(parts, guess, columns, labels_are_listed=listed, is_split=is_split)
     needs_more = section.validation is not None and not is_split
     if wrong is None or (wrong.role.holds == "label" and needs_more):
         return None

@@ -10,6 +10,7 @@ from backend.contract.catalog import Column
 from backend.contract.errors import Fix, InputError
 from backend.contract.spec import RunSpec, validate
 from backend.preflight.column_check import WrongColumn, find_wrong_column
+from backend.preflight.column_guess import ColumnGuess
 from backend.preflight.datasets import load_splits
 from backend.preflight.task_facts import FittedFacts
 
@@ -27,7 +28,7 @@ SHOPS = ["here", "there"] * (ROWS // 2)
 
 def wrong(role: Column, column: str, columns: dict[str, list[Any]], **options: Any) -> WrongColumn | None:
     chosen = {"text": "body", role.name: column}
-    return find_wrong_column([role], pa.table({"body": BODY} | columns), chosen, **options)
+    return find_wrong_column([role], ColumnGuess(pa.table({"body": BODY} | columns)), chosen, **options)
 
 
 def test_the_sentence_says_what_is_wrong_and_which_column_is_meant():
@@ -91,8 +92,8 @@ def test_what_looks_a_little_like_a_date_is_a_label(cells: list[str]):
 def test_few_rows_may_have_a_label_each_unless_some_are_to_be_held_out():
     table = pa.table({"text": ["a", "b", "c"], "label": ["x", "y", "z"]})
     chosen = {"text": "text", "label": "label"}
-    assert find_wrong_column([TEXT, LABEL], table, chosen) is None
-    found = find_wrong_column([TEXT, LABEL], table, chosen, is_split=True)
+    assert find_wrong_column([TEXT, LABEL], ColumnGuess(table), chosen) is None
+    found = find_wrong_column([TEXT, LABEL], ColumnGuess(table), chosen, is_split=True)
     assert found is not None
     assert found.why == "has a different value in each of 3 rows"
 
@@ -140,14 +141,14 @@ def test_words_are_no_scores_and_the_numbers_of_the_rows_are_not_proposed():
 @pytest.mark.parametrize("cells", [IDS, UUIDS, [str(number) for number in range(ROWS)], ["2023-01-31"] * ROWS])
 def test_ids_and_dates_are_no_text_beside_a_column_of_texts(cells: list[str]):
     table = pa.table({"id": cells, "body": BODY, "label": MOODS})
-    found = find_wrong_column([TEXT, LABEL], table, {"text": "id", "label": "label"})
+    found = find_wrong_column([TEXT, LABEL], ColumnGuess(table), {"text": "id", "label": "label"})
     assert found is not None
     assert found.fix == Fix("Use “body”", {"data.columns.text": "body"})
 
 
 def test_the_only_column_of_numbers_may_be_the_text():
     table = pa.table({"id": [str(number) for number in range(ROWS)], "label": MOODS})
-    assert find_wrong_column([TEXT, LABEL], table, {"text": "id", "label": "label"}) is None
+    assert find_wrong_column([TEXT, LABEL], ColumnGuess(table), {"text": "id", "label": "label"}) is None
 
 
 def spec_of(folder: Path, **data: Any) -> RunSpec:
