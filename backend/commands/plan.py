@@ -12,6 +12,7 @@ from backend.commands import new_run
 from backend.commands.command import Command, add_changes, add_consents, add_json, require_spec
 from backend.commands.screen import ProgressScreen
 from backend.contract import time_span
+from backend.contract.run.cost import format_size
 
 if TYPE_CHECKING:
     from backend.contract.catalog import Device
@@ -116,26 +117,20 @@ def _format_disk(disk: "DiskPlan | None") -> list[str]:
     if disk is None:
         return []
     room = (
-        f"{_size(volume.free_mb)} of {_size(volume.total_mb)} free at {volume.folder}"
-        + (f", of which it needs {_size(volume.needed_mb)}" if len(disk.volumes) > 1 else "")
+        f"{format_size(volume.free_mb)} of {format_size(volume.total_mb)} free at {volume.folder}"
+        + (f", of which it needs {format_size(volume.needed_mb)}" if len(disk.volumes) > 1 else "")
         for volume in disk.volumes
     )
     return [
-        f"disk       about {_size(disk.needed_mb)}; {'; '.join(room)}",
-        *(f"  {part.name:<18} {_size(part.megabytes):>12}  {part.words}".rstrip() for part in disk.parts),
+        f"disk       about {format_size(disk.needed_mb)}; {'; '.join(room)}",
+        *(f"  {part.name:<18} {format_size(part.megabytes):>12}  {part.words}".rstrip() for part in disk.parts),
     ]
 
 
 def _format_disk_problem(disk: "DiskPlan | None") -> list[str]:
     if disk is None or not disk.problem:
         return []
-    return [disk.problem, *(_format_changes(fix, f"about {_size(fix.disk_mb)}") for fix in disk.fixes)]
-
-
-def _size(megabytes: float) -> str:
-    if megabytes >= 1000:
-        return f"{megabytes / 1000:.1f} GB"
-    return f"{megabytes:.0f} MB" if megabytes >= 10 else f"{megabytes:.1f} MB"
+    return [disk.problem, *(_format_changes(fix, f"about {format_size(fix.disk_mb)}") for fix in disk.fixes)]
 
 
 def _format_padding(padding: float | None) -> str:

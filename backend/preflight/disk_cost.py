@@ -11,7 +11,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.plan import DiskPart, DiskPlan, DiskVolume
-from backend.contract.run.cost import DiskFix
+from backend.contract.run.cost import DiskFix, format_size
 from backend.contract.spec import RunSpec
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
@@ -128,9 +128,9 @@ def _describe_shortage(short: DiskVolume, fixes: list[DiskFix]) -> str:
     )
     return message(
         "The disk will be full: the run writes about {needed} to {folder}, where {free} is free; {advice}",
-        needed=_format_size(short.needed_mb),
+        needed=format_size(short.needed_mb),
         folder=short.folder,
-        free=_format_size(short.free_mb),
+        free=format_size(short.free_mb),
         advice=advice,
     )
 
@@ -144,7 +144,7 @@ def _list_parts(spec: RunSpec, facts: DiskFacts) -> list[tuple[str, DiskPart]]:
         (
             RUNS,
             DiskPart(
-                "Checkpoints", kept * checkpoint, message("{count} × {size}", count=kept, size=_format_size(checkpoint))
+                "Checkpoints", kept * checkpoint, message("{count} × {size}", count=kept, size=format_size(checkpoint))
             ),
         ),
         (RUNS, DiskPart("Final model", model)),
@@ -290,13 +290,3 @@ def _try_changes(
     fits = all(volume.fits for volume in _sum_volumes(parts, places))
     needed = sum(part.megabytes for _, part in parts)
     return DiskFix(title=title, changes=changes, disk_mb=needed, fits=fits, note=note)
-
-
-def _format_size(megabytes: float) -> str:
-    return (
-        f"{megabytes:,.1f} MB"
-        if megabytes < 10
-        else f"{megabytes:,.0f} MB"
-        if megabytes < 1000
-        else f"{megabytes / 1000:.1f} GB"
-    )

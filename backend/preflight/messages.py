@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.messages import message, plural
+from backend.contract.run.cost import format_size
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.engines.engine import Split
 from backend.models.location import ModelLocation
@@ -153,12 +154,8 @@ def memory_problems(needed: float, available: float, micro: int, remedied: bool)
             "Even with {count} row at a time, it needs about {needed}, but only {available} is free: {advice}.",
             "Even with {count} rows at a time, it needs about {needed}, but only {available} is free: {advice}.",
             micro,
-            needed=_size(needed),
-            available=_size(available),
+            needed=format_size(needed),
+            available=format_size(available),
             advice=advice,
         )
     ]
-
-
-def _size(megabytes: float) -> str:
-    return f"{megabytes:,.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

@@ -8,6 +8,13 @@ STAGES = ("starting", "data", "model", "training", "evaluation", "checkpoint")
 """What a measurement goes through, in this order; progress names one of them as its `part`."""
 
 
+def format_size(megabytes: float) -> str:
+    """`8.4 MB`, `412 MB`, `3.1 GB` (10^6 and 10^9 bytes)."""
+    if megabytes >= 1000:
+        return f"{megabytes / 1000:.1f} GB"
+    return f"{megabytes:.0f} MB" if megabytes >= 10 else f"{megabytes:.1f} MB"
+
+
 class TimePart(msgspec.Struct, frozen=True):
     """One part of a run's estimated time."""
 
