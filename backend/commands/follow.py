@@ -245,7 +245,7 @@ class QueueReporter:
 
     def __init__(self, folder: RunFolder, screen: ProgressScreen) -> None:
         self._folder, self._screen = folder, screen
-        self._told, self._looked = "", 0.0
+        self._reported, self._looked = "", 0.0
 
     def report_changes(self) -> None:
         """Report what has changed since the last call."""
@@ -257,17 +257,17 @@ class QueueReporter:
             self._report(waits_for(self._folder))
 
     def _report(self, words: str) -> None:
-        if words and words != self._told:
-            first = not self._told
-            self._told = words
+        if words and words != self._reported:
+            first = not self._reported
+            self._reported = words
             self._screen.line(
                 f"{one_line(self._folder.name)} {words}{'; Ctrl-C removes it from the queue' if first else ''}"
             )
 
     def _report_start(self) -> None:
-        if self._told and self._folder.exit_record() is None:
+        if self._reported and self._folder.exit_record() is None:
             self._screen.line(f"{one_line(self._folder.name)} starts; Ctrl-C stops it")
-        self._told = ""
+        self._reported = ""
 
 
 def waits_for(folder: RunFolder) -> str:

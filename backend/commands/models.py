@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the Hub cache", "hub": "on the hub"}  # fmt: skip
 
 
-def _add_wish(parser: ArgumentParser) -> None:
+def _add_run_needs(parser: ArgumentParser) -> None:
     parser.add_argument("--task", metavar="NAME", default="", help="show for each model whether it can do this task")
     parser.add_argument("--engine", metavar="NAME", default="", help="show whether this engine supports it")
     parser.add_argument(
@@ -26,7 +26,7 @@ def _add_wish(parser: ArgumentParser) -> None:
 
 
 def _models_arguments(parser: ArgumentParser) -> None:
-    _add_wish(parser)
+    _add_run_needs(parser)
 
 
 def _hub_arguments(parser: ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def _hub_arguments(parser: ArgumentParser) -> None:
         "query", metavar="QUERY", nargs="?", default="", help="words in the name (default: list popular models)"
     )
     search.add_argument("--limit", metavar="N", type=int, default=20, help="maximum number of results (default: 20)")
-    _add_wish(search)
+    _add_run_needs(search)
     search.set_defaults(execute_action=_search)
     download = add_action(actions, "download", "download a model, resuming an interrupted download")
     download.add_argument("name", metavar="ID", help="the model's ID, for example google/mt5-small")

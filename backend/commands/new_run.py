@@ -91,7 +91,9 @@ def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
     except RunLocked:
         raise InputError(
             message(
-                "{name}: this run is in progress; pause it, then resume it with {wish}", name=folder.name, wish=wanted
+                "{name}: this run is in progress; pause it, then resume it with {option}",
+                name=folder.name,
+                option=wanted,
             )
         ) from None
     except OSError as error:

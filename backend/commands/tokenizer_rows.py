@@ -32,7 +32,7 @@ def _add_subject(parser: ArgumentParser) -> None:
     parser.add_argument("--split", choices=SPLITS, default="train", help="which split (default: train)")
 
 
-def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
+def _open_preview(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
     """Open what the arguments of `_add_subject` name. Raises InputError."""
     from backend.inspect import batch_preview
     from backend.preflight import resolve  # load the data room
@@ -66,7 +66,7 @@ def _rows(arguments: Namespace) -> int:
 
     screen = ProgressScreen()
     try:
-        preview = _open_look(arguments, screen)
+        preview = _open_preview(arguments, screen)
     finally:
         screen.close()
     found, found_rows = _find_rows(preview, arguments)
@@ -160,7 +160,7 @@ def _lengths(arguments: Namespace) -> int:
 
     screen = ProgressScreen()
     try:
-        found = training_lengths(_open_look(arguments, screen), screen.report)
+        found = training_lengths(_open_preview(arguments, screen), screen.report)
     finally:
         screen.close()
     print(msgspec.json.encode(found).decode() if arguments.json else _describe_lengths(found))

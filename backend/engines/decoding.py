@@ -22,7 +22,7 @@ class DecodingRules:
     ends: frozenset[int]
     room: int
     """How many tokens there may be."""
-    demands: LogitsProcessors = NONE
+    processors: LogitsProcessors = NONE
     """What the model asks of its texts."""
     padding: np.ndarray | None = None
     """How many ids before each row's own are padding, (rows,), which the penalty for repeating leaves out."""
@@ -38,10 +38,10 @@ class DecodingRules:
         if settings.no_repeat_ngram_size:
             for row, ids in enumerate(seen):
                 scores[row, _repeating_tokens(ids, settings.no_repeat_ngram_size)] = -np.inf
-        self.demands.forbid(scores, seen)
+        self.processors.forbid(scores, seen)
         if written < settings.min_new_tokens:
             scores[:, sorted(self.ends)] = -np.inf
-        self.demands.force(scores, seen, written, self.room)
+        self.processors.force(scores, seen, written, self.room)
         return self._warp(scores) if settings.sample else scores
 
     def _pad_with_own(self, seen: np.ndarray) -> np.ndarray:

@@ -83,10 +83,10 @@ class LayerDepths:
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(
-                "{field}: {wish} does not match any parameter; the parameters include {some}",
+                "{field}: {pattern} does not match any parameter; the parameters include {some}",
                 _FIELD,
                 field=_FIELD,
-                wish=repr(pattern),
+                pattern=repr(pattern),
                 some=", ".join(some),
             )
         return found

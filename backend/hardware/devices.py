@@ -143,7 +143,7 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
                 [message("there is no {wanted} here; available: {kinds}", wanted=wanted, kinds=kinds), note, way_out],
             ),
         )
-        raise InputError("hardware.device: {said}", "hardware.device", said=reasons)
+        raise InputError("hardware.device: {reasons}", "hardware.device", reasons=reasons)
     if not numbers:
         return found[:1] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")

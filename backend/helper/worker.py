@@ -112,12 +112,12 @@ class ProgressReporter:
     """Sends progress: text always, numbers only occasionally."""
 
     def __init__(self, number: int, channel: Channel) -> None:
-        self._number, self._channel, self._told = number, channel, 0.0
+        self._number, self._channel, self._reported_at = number, channel, 0.0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
-        if progress.text or now - self._told >= PROGRESS_SECONDS:
-            self._told = now
+        if progress.text or now - self._reported_at >= PROGRESS_SECONDS:
+            self._reported_at = now
             self._channel.send(Reply(self._number, progress=progress))
 
 

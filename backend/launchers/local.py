@@ -49,7 +49,7 @@ def _has_started(folder: RunFolder, supervisor: int) -> bool:
 def _raise(said: str, returncode: int) -> None:
     if returncode == REFUSED:
         raise InputError(said.splitlines()[-1])
-    raise RunFailed("the run could not be started: {said}", "start", said=said.splitlines()[-1])
+    raise RunFailed("the run could not be started: {reason}", "start", reason=said.splitlines()[-1])
 
 
 LAUNCHER = Local

@@ -16,7 +16,7 @@ from backend.contract.messages import message
 
 FIELD = "model.name_or_path"
 _DISK_FULL = 28
-_HERE = message("choose a model that is on this computer")
+_ALTERNATIVE = message("choose a model that is on this computer")
 
 
 class HubTimeoutError(ConnectionError):
@@ -78,17 +78,17 @@ def search_mistake(error: Exception) -> InputError:
     if isinstance(error, MALFORMED) and not status_of(error):
         return InputError(
             "the server at {endpoint} is not a model hub, or uses a different protocol ({error}); "
-            "check HF_ENDPOINT, or {here}",
+            "check HF_ENDPOINT, or {alternative}",
             endpoint=constants.ENDPOINT,
             error=_kind(error),
-            here=_HERE,
+            alternative=_ALTERNATIVE,
         )
     return InputError(
         _describe_status(error)
         or message(
-            "the Hub cannot be reached ({error}); check the network, or {here} in the meantime",
+            "the Hub cannot be reached ({error}); check the network, or {alternative} in the meantime",
             error=_kind(error),
-            here=_HERE,
+            alternative=_ALTERNATIVE,
         )
     )
 
@@ -96,8 +96,8 @@ def search_mistake(error: Exception) -> InputError:
 def offline() -> InputError:
     """Why no request is sent at all."""
     return InputError(
-        "Burnish is in offline mode, so the Hub was not contacted; turn offline mode off in Settings, or {here}",
-        here=_HERE,
+        "Burnish is in offline mode, so the Hub was not contacted; turn offline mode off in Settings, or {alternative}",
+        alternative=_ALTERNATIVE,
     )
 
 
@@ -125,9 +125,9 @@ def _describe_status(error: Exception) -> str:
         )
     if status >= 500:
         return message(
-            "the Hub returned an error ({status}); try again in a few minutes, or {here} in the meantime",
+            "the Hub returned an error ({status}); try again in a few minutes, or {alternative} in the meantime",
             status=status,
-            here=_HERE,
+            alternative=_ALTERNATIVE,
         )
     return message("the Hub refused the request ({status})", status=status) if status else ""
 
@@ -137,16 +137,16 @@ def _describe_not_found(error: Any) -> str:
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
         return message(
-            "the Hub redirected a download to {netloc}, but the file is not there (404); try again later, or {here}",
+            "the Hub redirected a download to {netloc}, but the file is not there (404); try again later, or {alternative}",
             netloc=url.netloc[:80],
-            here=_HERE,
+            alternative=_ALTERNATIVE,
         )
     if "/resolve/" in url.path:
         name = url.path.rpartition("/")[2][:80]
         return message(
-            "the Hub lists the file {name}, but it could not be found (404); try again later, or {here}",
+            "the Hub lists the file {name}, but it could not be found (404); try again later, or {alternative}",
             name=name,
-            here=_HERE,
+            alternative=_ALTERNATIVE,
         )
     return message("there is no model hub at {endpoint} (404); check HF_ENDPOINT", endpoint=constants.ENDPOINT)
 

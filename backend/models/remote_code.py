@@ -142,7 +142,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
                 "the model in {folder} cannot be opened ({reason}); choose another model", folder=folder, reason=reason
             )
         )
-        raise InputError("model.name_or_path: {said}", "model.name_or_path", said=failure) from error
+        raise InputError("model.name_or_path: {reason}", "model.name_or_path", reason=failure) from error
 
 
 def open_config(folder: Path, *, wanted: bool) -> Any:

@@ -93,14 +93,14 @@ def find_wrong_column(
     table = guess.table
     for role in roles:
         name = columns.get(role.name)
-        if name is None or name not in guess.looks:
+        if name is None or name not in guess.summaries:
             continue
-        look = guess.looks[name]
-        why = _mistaken_text(look, table) if role.holds == "text" else ""
+        summary = guess.summaries[name]
+        why = _mistaken_text(summary, table) if role.holds == "text" else ""
         if role.holds in ("number", "tags"):
-            why = guess.unfit(role, look)
+            why = guess.unfit(role, summary)
         elif role.holds == "label" and not (labels_are_listed or names_in_order(table.schema.field(name))):
-            why = guess.unfit(role, look) or (column_fit.different_everywhere(look) if is_split else "")
+            why = guess.unfit(role, summary) or (column_fit.different_everywhere(summary) if is_split else "")
             if (
                 held_out is not None
                 and not column_fit.holds_dates(table[name])
@@ -109,20 +109,20 @@ def find_wrong_column(
                 why = ""
         if not why:
             continue
-        likely = None if _needs_another_task(role, look, table) else guess.likely(role, set(columns.values()))
-        may_be_meant = role.holds == "text" or (role.holds == "label" and look.distinct == 1)
+        likely = None if _needs_another_task(role, summary, table) else guess.likely(role, set(columns.values()))
+        may_be_meant = role.holds == "text" or (role.holds == "label" and summary.distinct == 1)
         if may_be_meant and (likely is None or likely.column is None):
             continue  # the only text may be numbers, and of a single label the task says that more rows are needed
-        return WrongColumn(role, name, why, likely, _advice(role, look, table))
+        return WrongColumn(role, name, why, likely, _advice(role, summary, table))
     return None
 
 
-def _needs_another_task(role: Column, look: ColumnSummary, table: pa.Table) -> bool:
-    return role.holds == "label" and column_fit.holds_scores(look, table[look.name])
+def _needs_another_task(role: Column, summary: ColumnSummary, table: pa.Table) -> bool:
+    return role.holds == "label" and column_fit.holds_scores(summary, table[summary.name])
 
 
-def _advice(role: Column, look: ColumnSummary, table: pa.Table) -> str:
-    if _needs_another_task(role, look, table):
+def _advice(role: Column, summary: ColumnSummary, table: pa.Table) -> str:
+    if _needs_another_task(role, summary, table):
         return message("choose the task text_regression, or list them in task.labels if each one is a class")
     there = ", ".join(table.column_names)
     if role.holds == "number":

@@ -37,7 +37,7 @@ class ColumnGuess:
         self.table = table
 
     @cached_property
-    def looks(self) -> dict[str, ColumnSummary]:
+    def summaries(self) -> dict[str, ColumnSummary]:
         """Column → a summary of its first rows."""
         return summarise_columns(self.table)
 
@@ -66,7 +66,7 @@ class ColumnGuess:
         if first is None:
             return None
         guess = GuessReason(first, "a common name")
-        if part.holds != "label" or not (why := self.unfit(part, self.looks[first])):
+        if part.holds != "label" or not (why := self.unfit(part, self.summaries[first])):
             return guess
         later = self._first_fitting_name(part, taken)
         if later is None:
@@ -74,18 +74,18 @@ class ColumnGuess:
         return GuessReason(later, message("a common name; “{first}” {why}", first=first, why=why))
 
     def _first_fitting_name(self, part: Column, taken: set[str]) -> str | None:
-        fitting = [name for name, column in self.looks.items() if not self.unfit(part, column)]
+        fitting = [name for name, column in self.summaries.items() if not self.unfit(part, column)]
         return guess_by_name(part.usual_names, fitting, taken)
 
     def likely(self, part: Column, taken: set[str]) -> GuessReason | None:
         """The column that fits a role best, described by its content; only the reason if several fit alike."""
         name = self._first_fitting_name(part, taken)
-        if name is None or (part.holds == "text" and (self.looks[name].median_words or 0) < 2):
+        if name is None or (part.holds == "text" and (self.summaries[name].median_words or 0) < 2):
             return self._by_content(part, taken)
-        return GuessReason(name, _describe(part, self.looks[name]))
+        return GuessReason(name, _describe(part, self.summaries[name]))
 
     def _by_content(self, part: Column, taken: set[str]) -> GuessReason | None:
-        free = [column for name, column in self.looks.items() if name not in taken and not self.unfit(part, column)]
+        free = [column for name, column in self.summaries.items() if name not in taken and not self.unfit(part, column)]
         if part.holds == "text":
             return _longest(free)
         if part.holds == "label":
@@ -124,7 +124,7 @@ class ColumnGuess:
     def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
         """Role → column → why it does not fit that role."""
         found = {
-            part.name: {name: why for name, column in self.looks.items() if (why := self.unfit(part, column))}
+            part.name: {name: why for name, column in self.summaries.items() if (why := self.unfit(part, column))}
             for part in parts
         }
         return {part: columns for part, columns in found.items() if columns}
@@ -144,7 +144,7 @@ def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, GuessReason])
         for part, guess in found
         if guess.column
     ]
-    return message("columns guessed: {said}", said=join(", ", sentences)) if sentences else ""
+    return message("columns guessed: {guesses}", guesses=join(", ", sentences)) if sentences else ""
 
 
 def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
@@ -174,7 +174,7 @@ def _only(free: list[ColumnSummary], words: Callable[[ColumnSummary], str]) -> G
 
 def _could_be(names: list[str]) -> str:
     listed = ", ".join(f"“{name}”" for name in names[:-1][:3])
-    return message("could be {shown} or “{names}”", shown=listed, names=names[-1])
+    return message("could be {columns} or “{names}”", columns=listed, names=names[-1])
 
 
 def _is_label(column: ColumnSummary) -> bool:

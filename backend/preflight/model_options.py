@@ -91,11 +91,11 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
                 else message("the keys are {known}", known=", ".join(sorted(known)))
             )
             raise InputError(
-                "{key}: the configuration of this {model_type} has no such key; {shown}",
+                "{key}: the configuration of this {model_type} has no such key; {suggestion}",
                 key,
                 key=key,
                 model_type=config.model_type,
-                shown=suggestion,
+                suggestion=suggestion,
             )
         if not _is_alike(value, known.get(name)):
             raise InputError(
@@ -126,9 +126,9 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
         if not any(may_match(name, pattern) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
-                "model.frozen: {wish} does not match any parameter of this model; the parameters include {examples}",
+                "model.frozen: {pattern} does not match any parameter of this model; the parameters include {examples}",
                 "model.frozen",
-                wish=repr(pattern),
+                pattern=repr(pattern),
                 examples=examples,
             )
 

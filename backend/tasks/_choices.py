@@ -232,10 +232,10 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
         return Written.TEXT
     listed = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
-        "data.columns.label: the labels ({shown}) may number the {count} choices from 0 or from "
+        "data.columns.label: the labels ({labels}) may number the {count} choices from 0 or from "
         "1, because neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
         "task.first_choice",
-        shown=listed,
+        labels=listed,
         count=count,
     )
 

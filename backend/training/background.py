@@ -17,8 +17,8 @@ class Interrupted(Exception):
         self.request = request
 
 
-def run_beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
-    """The result or exception of `work`. `look` is called meanwhile; if it raises, the work is abandoned."""
+def run_beside(work: Callable[[], Any], poll: Callable[[], None], name: str) -> Any:
+    """The result or exception of `work`. `poll` is called meanwhile; if it raises, the work is abandoned."""
     given: list[tuple[Any, Exception | None]] = []
 
     def run() -> None:
@@ -32,7 +32,7 @@ def run_beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> 
     thread.start()
     thread.join(POLL_SECONDS)
     while thread.is_alive():
-        look()
+        poll()
         thread.join(POLL_SECONDS)
     result, error = given[0]
     if error is not None:

@@ -103,14 +103,14 @@ class TrainingAttempt:
             with _collecting_rarely():
                 opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
             self.hosts.go_together()
-        except Interrupted as wish:
-            return self._end_on_request(wish.request)
+        except Interrupted as interruption:
+            return self._end_on_request(interruption.request)
         self.step = opened.from_step
         training = TrainingLoop(self, opened)
         try:
             request = training.train()
-        except Interrupted as wish:
-            request = wish.request
+        except Interrupted as interruption:
+            request = interruption.request
         except RunFailed:
             with suppress(OSError):  # people must hear of what ended the run; a last checkpoint is more than it owes
                 training.finish_saving()
@@ -119,8 +119,8 @@ class TrainingAttempt:
             return self._end_early(request, training, opened)
         try:
             return self._finish(training, opened)
-        except Interrupted as wish:  # training is complete; what is left is made again at a resume
-            return self._end_on_request(wish.request)
+        except Interrupted as interruption:  # training is complete; what is left is made again at a resume
+            return self._end_on_request(interruption.request)
 
     def write_failure(self, error: Exception) -> None:
         """Write the final event for an exception, even if finding its cause raises too, as without memory."""

@@ -153,11 +153,11 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             else message("restore the original, or")
         )
         raise InputError(
-            "{spec}: {shown} was changed since the run started; continuing would mix two specs in "
+            "{spec}: {changes} was changed since the run started; continuing would mix two specs in "
             "one curve; {way} start a new run: burnish train {spec}",
             found[0],
             spec=folder.spec,
-            shown=changes,
+            changes=changes,
             way=hint,
         )
     return True

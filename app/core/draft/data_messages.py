@@ -122,9 +122,9 @@ def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
     )
     examples = "; ".join((first or preview.skipped)[:2])
     return tr(
-        "{count} can't be used and will be skipped: {shown}{value}",
+        "{count} can't be used and will be skipped: {examples}{value}",
         count=trn("{count} row", "{count} rows", count),
-        shown=examples,
+        examples=examples,
         value=" …" if count > 2 else "",
     )
 
@@ -162,7 +162,7 @@ def left_out_line(left_out: list[IgnoredFile]) -> str:
         return ""
     examples = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])
     more = tr(" and {number} more", number=len(left_out) - 2) if len(left_out) > 2 else ""
-    return tr("Skipped: {shown}{more}.", shown=examples, more=more)
+    return tr("Skipped: {examples}{more}.", examples=examples, more=more)
 
 
 def passed_over_line(names: list[str]) -> str:

@@ -22,7 +22,7 @@ COLUMNS = {
     "size": tr("Size"),
     "licence": tr("License"),
     "used": tr("Used"),
-    "verdict": tr("For this run"),
+    "suitability": tr("For this run"),
 }
 """Name → title."""
 ON_HUB = {**COLUMNS, "used": tr("Downloads")}
@@ -90,7 +90,7 @@ def usage_words(model: ModelChoice) -> str:
     return formatting.moment(model.used) if model.used is not None else "–"
 
 
-def verdict(model: ModelChoice) -> str:
+def suitability(model: ModelChoice) -> str:
     """Whether it fits the run, in two words."""
     if model.problem:
         return tr("Does not fit")
@@ -102,7 +102,7 @@ def verdict(model: ModelChoice) -> str:
 
 
 def kind(model: ModelChoice) -> str:
-    """The colour of the verdict, also shown by its words and icon: success, warning, neutral or danger."""
+    """The colour of the suitability, also shown by its words and icon: success, warning, neutral or danger."""
     if model.problem:
         return "danger"
     if model.notes or model.started_mb:
@@ -147,5 +147,5 @@ _CELLS: dict[str, Callable[[ModelChoice], str]] = {
     "size": lambda model: formatting.megabytes(model.size_mb) if model.size_mb else "–",
     "licence": lambda model: model.licence or "–",
     "used": usage_words,
-    "verdict": verdict,
+    "suitability": suitability,
 }

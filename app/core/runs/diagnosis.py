@@ -31,7 +31,7 @@ class Diagnosis:
     kind: str = "info"
 
 
-def verdict(state: RunState, alive: bool) -> Diagnosis:
+def diagnose(state: RunState, alive: bool) -> Diagnosis:
     """What the user should know at a glance; for an active run also the remaining time."""
     if not state.step:
         return Diagnosis(tr("Training has not started yet.") if alive else tr("Training never started."))
@@ -192,7 +192,7 @@ def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
     return none and there_are_some and 0 < (metrics.get("accuracy") or 0.0) < 1
 
 
-# What may be said; each gives a verdict or nothing
+# What may be said; each returns a diagnosis or None
 
 
 def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:

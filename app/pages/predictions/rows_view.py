@@ -182,7 +182,7 @@ class RowCard(Card):
         super().__init__(tr("Row"), parent)
         self._values: Mapping[str, Any] = {}
         self.view: RowView | None = None
-        self.verdict = Pill("")
+        self.correctness = Pill("")
         self.previous = self._step("chevron-up", tr("Previous mistake (Ctrl+Up)"), -1)
         self.next = self._step("chevron-down", tr("Next mistake (Ctrl+Down)"), 1)
         before = IconToolButton("chevron-left", tr("Previous row (Up)"))
@@ -196,7 +196,7 @@ class RowCard(Card):
         close.clicked.connect(self.closed)
         self.attempt = IconToolButton("play", tr("Open this row in Try"), "accent_text")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
-        for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
+        for widget in (self.correctness, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)
         self.corner.setSpacing(2)
         self.corner.insertSpacing(1, 6)
@@ -220,12 +220,12 @@ class RowCard(Card):
             button.setVisible(kind.compares)
 
     def show_row(self, title: str, row: PredictedRow, right: bool | None) -> None:
-        """Show a row with its verdict beside the title."""
+        """Show a row with whether it is correct beside the title."""
         assert self.view is not None
         self._values = row.values
         self.set_title(title)
-        self.verdict.setVisible(right is not None)
-        self.verdict.set(tr("Correct") if right else tr("Wrong"), "success" if right else "danger")
+        self.correctness.setVisible(right is not None)
+        self.correctness.set(tr("Correct") if right else tr("Wrong"), "success" if right else "danger")
         self.view.show_row(row)
         self._area.verticalScrollBar().setValue(0)
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.core.runs.diagnosis import Diagnosis, verdict
+from app.core.runs.diagnosis import Diagnosis, diagnose
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import NO_CURVES, RunStatus
 from app.services.backend_client import BackendClient
@@ -103,7 +103,7 @@ class PlotOptions(QWidget):
         if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
             return
         self._judged, self._alive = time.monotonic(), alive
-        found = Diagnosis(NO_CURVES, "warning") if outcome.lacks_events else verdict(state, alive)
+        found = Diagnosis(NO_CURVES, "warning") if outcome.lacks_events else diagnose(state, alive)
         if found.text != self.words.text():
             self.words.setText(found.text)
             self.icon.set_icon(*STYLES[found.kind])

@@ -38,7 +38,7 @@ class SpanView(RowView):
     def build(self) -> None:
         """Question, context, answers."""
         self.question = self.add_text(tr("Question"))
-        self.verdict = self.add_text(tr("Answer"))
+        self.answer = self.add_text(tr("Answer"))
         self.context = self.add_text(tr("Context"), fills=True)
         self.best = LabelBars(tr("Best answers"))
         self.add(tr("Best answers"), self.best)
@@ -48,7 +48,7 @@ class SpanView(RowView):
     def show_parts(self, row: PredictedRow) -> None:
         """Show both answers in their context."""
         self.question.show_text(row.text("question"))
-        self.verdict.show_pieces(_verdict(row))
+        self.answer.show_pieces(_verdict(row))
         self.context.show_pieces(_mark_runs(row))
         best = [one for one in row.as_list("n_best") if isinstance(one, dict)][:SHOWN]
         section_of(self.best).setVisible(bool(best))

@@ -67,7 +67,7 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Also of a role that was given no column because several could play it."""
     best_guesses: dict[str, GuessedColumn] = {}
     """Role → what would be guessed without a person's choice, where that is another column."""
-    looks: list[ColumnSummary] = []
+    summaries: list[ColumnSummary] = []
     unfit: dict[str, dict[str, str]] = {}
     """Role → column → why it cannot play that part, as words that follow the column's name."""
     label_counts: dict[str, int] = {}

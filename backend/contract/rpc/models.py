@@ -39,7 +39,7 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelChoices(msgspec.Struct, frozen=True):
-    """Answer of `model_choices {wish, recent}` and of `burnish models --json`: the models on this computer."""
+    """Answer of `model_choices {needs, recent}` and of `burnish models --json`: the models on this computer."""
 
     models: list[ModelChoice]
 
@@ -105,7 +105,7 @@ class ModelCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HubSearch(msgspec.Struct, frozen=True):
-    """Answer of `hub_search {words, wish}` and of `burnish hub search --json`: most downloaded models first."""
+    """Answer of `hub_search {words, needs}` and of `burnish hub search --json`: most downloaded models first."""
 
     models: list[ModelChoice]
     is_cut: bool = False
@@ -113,7 +113,7 @@ class HubSearch(msgspec.Struct, frozen=True):
 
 
 class HubModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `hub_model {name, revision, wish}`: what would be downloaded."""
+    """Answer of `hub_model {name, revision, needs}`: what would be downloaded."""
 
     choice: ModelChoice
     commit: str

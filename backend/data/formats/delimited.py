@@ -108,7 +108,7 @@ class Delimited:
         if twice is not None:
             duplicate = repr(twice) if twice else message("without a name")
             raise InputError(
-                "{name} has two columns {shown}; rename one of them in its first line", name=name, shown=duplicate
+                "{name} has two columns {column}; rename one of them in its first line", name=name, column=duplicate
             )
 
     def _check_single_column(self, column: str, options: Options) -> None:

@@ -109,10 +109,10 @@ class TextFile:
         line, byte = _first_undecodable(self.path, self.encoding)
         encoding = self.encoding.removesuffix("-sig").upper()
         problem = message(
-            "{name} line {line} is not {shown} (byte 0x{byte}, {reason})",
+            "{name} line {line} is not {encoding} (byte 0x{byte}, {reason})",
             name=self.name,
             line=line,
-            shown=encoding,
+            encoding=encoding,
             byte=f"{byte:02X}",
             reason=error.reason,
         )

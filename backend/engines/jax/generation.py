@@ -57,9 +57,9 @@ class Generator:
         passes = _GenerationState(self, parameters, batch, settings.num_beams)
         room = max_new_tokens(settings, self._config, passes.prompt.shape[1])
         ends = end_tokens(settings, self.defaults, self._config)
-        demands = build_processors(self.defaults, ends, samples=settings.sample)
+        processors = build_processors(self.defaults, ends, samples=settings.sample)
         padding = None if self.answers else (batch["attention_mask"] != 0).argmax(axis=1)
-        return passes, decoding.DecodingRules(settings, ends, room, demands, padding)
+        return passes, decoding.DecodingRules(settings, ends, room, processors, padding)
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
         """The encoded sources that the decoder sees, (rows, length, width)."""

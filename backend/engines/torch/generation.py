@@ -115,8 +115,8 @@ def continue_prompt(
         return
     prompt = answer_beginning(batch, model.generation_config) if answers else row
     ends = end_tokens(settings, model.generation_config, model.config)
-    demands = build_processors(model.generation_config, ends, samples=settings.sample)
-    rules = decoding.DecodingRules(settings, ends, max_new_tokens(settings, model.config, prompt.shape[1]), demands)
+    processors = build_processors(model.generation_config, ends, samples=settings.sample)
+    rules = decoding.DecodingRules(settings, ends, max_new_tokens(settings, model.config, prompt.shape[1]), processors)
     if rules.room > 0:
         text = _Text(model, precision, row if answers else None)
         yield from decoding.stream(text.read(prompt), text.advance, prompt, rules)

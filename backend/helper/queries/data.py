@@ -43,7 +43,7 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
             for part, one in alone.items()
             if one.column is not None and one.column != columns.get(part)
         },
-        looks=[guess.looks[name] for name in rows.table.column_names],
+        summaries=[guess.summaries[name] for name in rows.table.column_names],
         unfit=guess.unfit_columns(parts),
         label_counts=_label_counts(rows.table, arguments.get("task"), columns),
         skipped_count=len(rows.skipped),
@@ -72,7 +72,7 @@ def _wrong_column(
 
 
 def _suggest_sheet(section: Any) -> Fix | None:
-    """A fix that selects the intended sheet if the current one looks like a title page; none if the user chose it."""
+    """A fix that selects the intended sheet if the current one summaries like a title page; none if the user chose it."""
     from backend.data.formats.workbook import suggest_sheet
 
     is_file = isinstance(section.train, str) and Path(section.train).is_file()

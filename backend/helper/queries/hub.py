@@ -14,7 +14,7 @@ from backend.models.compatibility import RunNeeds, run_needs_of
 
 OFFLINE = message("Offline mode is on, so the Hub can't verify this token.")
 UNKNOWN_TOKEN = message("the Hub does not recognize this token; copy it again from huggingface.co/settings/tokens")
-_TOLD_SECONDS = 0.2
+_REPORT_SECONDS = 0.2
 
 
 def _search(arguments: Arguments, report: ReportProgress) -> HubSearch:
@@ -32,7 +32,7 @@ def _model(arguments: Arguments, report: ReportProgress) -> HubModel:
 
 def run_needs(arguments: Arguments) -> RunNeeds:
     """The run that a model should fit."""
-    return run_needs_of(arguments.get("wish") or {})
+    return run_needs_of(arguments.get("needs") or {})
 
 
 def _download(arguments: Arguments, report: ReportProgress) -> DownloadedModel:
@@ -49,7 +49,7 @@ class _DownloadWatcher:
     """Reports the progress of a download, in total and for the current file, a few times a second."""
 
     def __init__(self, report: ReportProgress) -> None:
-        self._tell, self._told = report, 0.0
+        self._report, self._reported_at = report, 0.0
         self._file = Progress()
 
     def on_file(self, name: str, done: int, size: int) -> None:
@@ -57,10 +57,10 @@ class _DownloadWatcher:
 
     def report(self, done: int, total: int, unit: str) -> None:
         now = time.monotonic()
-        if done >= total or now - self._told >= _TOLD_SECONDS:
-            self._told = now
+        if done >= total or now - self._reported_at >= _REPORT_SECONDS:
+            self._reported_at = now
             file = self._file
-            self._tell(Progress(done, total, unit, "", file.part, file.part_done, file.part_total))
+            self._report(Progress(done, total, unit, "", file.part, file.part_done, file.part_total))
 
 
 def _account(arguments: Arguments, report: ReportProgress) -> HubAccount:

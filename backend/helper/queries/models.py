@@ -14,7 +14,7 @@ def _choices(arguments: Arguments, report: ReportProgress) -> ModelChoices:
     from backend.models import local_models
 
     recent = [str(name) for name in require_list(arguments, "recent", MAX_RECENT)]
-    wanted = run_needs_of(arguments.get("wish") or {})
+    wanted = run_needs_of(arguments.get("needs") or {})
     return ModelChoices(local_models.choices(wanted, recent, run_folders(runs_folder())))
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from app.core import formatting
-from app.core.runs.diagnosis import verdict
+from app.core.runs.diagnosis import diagnose
 from app.core.runs.run_state import RunState
 from backend.contract.catalog import MetricEntry
 from backend.contract.run import events
@@ -39,7 +39,7 @@ def evaluation(step: int, best: bool = False, **metrics: float | None) -> events
 def told(many: Sequence[events.Event], alive: bool = False) -> tuple[str, str]:
     state = RunState()
     state.apply_all(many)  # type: ignore[arg-type]
-    found = verdict(state, alive)
+    found = diagnose(state, alive)
     return found.text, found.kind
 
 

@@ -112,7 +112,7 @@ def test_answers_are_marked_where_they_stand(panel: Page, runs: Path):
 
 def test_no_answer_is_an_answer(panel: Page, runs: Path):
     view = shown(panel, runs, "question_answering", 2)
-    assert view.verdict.plain().startswith(NO_ANSWER)
+    assert view.answer.plain().startswith(NO_ANSWER)
     assert view.context.outlined() == ["Catholic orthodoxy"]
 
 

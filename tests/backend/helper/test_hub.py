@@ -98,8 +98,8 @@ def snapshot(home: Path, name: str) -> Path:
     return home / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / COMMIT
 
 
-def found(online: InProcessHelper, query: str, **wish: object) -> dict[str, dict]:
-    answer = online.answer("hub_search", words=query, wish=wish)
+def found(online: InProcessHelper, query: str, **needs: object) -> dict[str, dict]:
+    answer = online.answer("hub_search", words=query, needs=needs)
     return {one["name"]: one for one in answer["models"]}
 
 
@@ -183,7 +183,7 @@ def test_odd_records_do_no_harm(hub: FakeHub, online: InProcessHelper) -> None:
 
 def test_what_a_download_would_bring_is_told_before(hub: FakeHub, online: InProcessHelper, remote: str) -> None:
     hub.records = [record(remote, BERT)]
-    told = online.answer("hub_model", name=remote, wish={"task": "masked_lm"})
+    told = online.answer("hub_model", name=remote, needs={"task": "masked_lm"})
     assert "model.safetensors" in told["files"]
     assert not {"pytorch_model.bin", "model.onnx", "tf_model.h5", "flax_model.msgpack"} & set(told["files"])
     assert told["total_mb"] == told["left_mb"] > 8
@@ -204,7 +204,7 @@ def test_a_download_tells_bytes_of_the_file_and_of_all_and_is_then_in_the_cache(
     )
     assert got["folder"] == str(snapshot(home, remote))
     assert not (snapshot(home, remote) / "pytorch_model.bin").exists()
-    cached = {one["name"]: one for one in online.answer("model_choices", wish={})["models"]}
+    cached = {one["name"]: one for one in online.answer("model_choices", needs={})["models"]}
     assert (cached[remote]["group"], cached[remote]["is_here"]) == ("cache", True)
     hub.requests.clear()
     assert online.answer("download_model", name=remote)["fetched_mb"] == 0

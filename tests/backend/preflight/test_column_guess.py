@@ -81,7 +81,7 @@ def test_lists_with_few_members_are_tags_and_the_others_words():
 )
 def test_a_column_that_cannot_play_a_part_says_why(part: Column, cells: list[Any], why: str):
     guess = ColumnGuess(pa.table({"column": cells}))
-    assert guess.unfit(part, guess.looks["column"]) == why
+    assert guess.unfit(part, guess.summaries["column"]) == why
 
 
 def test_a_usual_name_that_cannot_be_the_label_is_passed_over_with_the_reason():

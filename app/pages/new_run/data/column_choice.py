@@ -94,7 +94,7 @@ class _Part:
         self._show_reason(preview, chosen)
 
     def _offer(self, preview: DataPreview) -> None:
-        looks = {summary.name: summary for summary in preview.looks}
+        summaries = {summary.name: summary for summary in preview.summaries}
         unfit = preview.unfit.get(self.part.name, {})
         self.box.clear()
         self.box.addItem(self.first, None)
@@ -103,7 +103,13 @@ class _Part:
             short_reason = why if len(why) <= WHY_LETTERS else f"{why[:WHY_LETTERS]}…"
             self.box.addItem(f"{column} · {short_reason}" if why else column, column)
             at = self.box.count() - 1
-            hint = f"{column} {why}" if why else data_messages.column_hint(looks[column]) if column in looks else ""
+            hint = (
+                f"{column} {why}"
+                if why
+                else data_messages.column_hint(summaries[column])
+                if column in summaries
+                else ""
+            )
             self.box.setItemData(at, hint, Qt.ItemDataRole.ToolTipRole)
             if why:
                 self._disable(at)

@@ -90,7 +90,7 @@ class DataView(QWidget):
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """Show the first rows and the columns; the summary of all rows comes later."""
         self._preview, self._glance = preview, None
-        kinds = {column.name: column.kind for column in preview.looks}
+        kinds = {column.name: column.kind for column in preview.summaries}
         parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
         table_columns = [
             PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns

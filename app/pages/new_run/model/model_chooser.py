@@ -370,9 +370,9 @@ class SelectedModelActions(QWidget):
         on_disk = tr(" · {started} already downloaded", started=formatting.megabytes(started)) if started >= 1 else ""
         self.facts.setText(
             tr(
-                "{files}{here} · {free_mb} free disk space · {commit}",
+                "{files}{downloaded} · {free_mb} free disk space · {commit}",
                 files=files,
-                here=on_disk,
+                downloaded=on_disk,
                 free_mb=formatting.megabytes(found.free_mb),
                 commit=found.commit[:12],
             )

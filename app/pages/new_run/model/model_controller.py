@@ -96,7 +96,7 @@ class ModelController(QObject):
 
 
 def model_filter(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
-    """The `wish` of a query about models."""
+    """The `needs` of a query about models."""
     return {
         "task": str(draft.get("task.type") or ""),
         "engine": str(draft.get("hardware.engine", "torch")),

@@ -29,7 +29,7 @@ WIDTHS = {
     "size": 84,
     "licence": 104,
     "used": 116,
-    "verdict": 132,
+    "suitability": 132,
 }
 LEAVING = ("licence", "used", "family", "parameters")
 """What is left out first where there is little room."""
@@ -56,12 +56,12 @@ class ModelListModel(GroupedListModel):
                 return model_rows.cell(item, column)
             case Qt.ItemDataRole.ToolTipRole:
                 tooltip = "\n".join(model_rows.sentences(item))
-                return tooltip if tooltip and column in ("model", "verdict") else f"{model_rows.cell(item, column)}"
+                return tooltip if tooltip and column in ("model", "suitability") else f"{model_rows.cell(item, column)}"
             case Qt.ItemDataRole.AccessibleTextRole if column == "model":
                 return model_rows.spoken_line(item)
             case Qt.ItemDataRole.ForegroundRole:
                 return theme.color(_ink(item, column))
-            case Qt.ItemDataRole.DecorationRole if column == "verdict":
+            case Qt.ItemDataRole.DecorationRole if column == "suitability":
                 kind = model_rows.kind(item)
                 return theme.icon(_ICONS[kind], _INK[kind], 15)
             case _:
@@ -69,7 +69,7 @@ class ModelListModel(GroupedListModel):
 
 
 def _ink(line: ModelChoice, column: str) -> str:
-    if column == "verdict":
+    if column == "suitability":
         return _INK[model_rows.kind(line)]
     if line.problem:
         return "faint"

@@ -93,13 +93,13 @@ class ModelSources(QObject):
     # Questions and answers
 
     def _local_arguments(self) -> dict[str, Any]:
-        return {"wish": self._filter(), "recent": self._recent}
+        return {"needs": self._filter(), "recent": self._recent}
 
     def _search_arguments(self) -> dict[str, Any]:
-        return {"wish": self._filter(), "words": self._words}
+        return {"needs": self._filter(), "words": self._words}
 
     def _details_arguments(self) -> dict[str, Any]:
-        return {"name": self._marked, "wish": self._filter()}
+        return {"name": self._marked, "needs": self._filter()}
 
     def _on_local_models(self, found: ModelChoices) -> None:
         self.local, self.local_failure = found.models, ""

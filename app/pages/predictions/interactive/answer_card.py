@@ -319,6 +319,6 @@ class AnswerCard(Card):
     def show_open(self, targets: Sequence[str], facts: Mapping[str, str]) -> None:
         """Show which models are loaded, with device and memory if known."""
         texts = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
-        self.open.setText(tr("Loaded: {told}", told=", ".join(texts)) if texts else "")
+        self.open.setText(tr("Loaded: {models}", models=", ".join(texts)) if texts else "")
         self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if texts else "")
         self.release.setVisible(bool(texts))
