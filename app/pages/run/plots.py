@@ -228,7 +228,7 @@ class RunPlots(RememberedSplitter):
         """Send new points to all plots for a few milliseconds; returns whether there are more."""
         names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
         groups = _by_scale(names, state)
-        if groups != self._metric_names or [*map(formatting.metric_title, names)] != self._metric_titles:
+        if groups != self._metric_names or _metric_titles(groups) != self._metric_titles:
             self._use_metrics(groups)
         self._show_marks(state)
         waiting = feed_plots([*self._feeds, *self._metric_feeds], state, self.axis)
@@ -285,7 +285,7 @@ class RunPlots(RememberedSplitter):
         for plot in self.metric_plots:
             self._join(plot)
         self._metric_names = groups
-        self._metric_titles = [formatting.metric_title(name) for names in groups for name in names]
+        self._metric_titles = _metric_titles(groups)
         pairs = zip(self.metric_plots, groups, strict=False)
         self._metric_feeds = [CurveFeed(plot, name) for plot, names in pairs for name in names]
         self._other_feeds = []  # those of the old plots are gone; `show_other` begins anew
@@ -387,6 +387,10 @@ def _by_scale(names: Sequence[str], state: RunState) -> list[list[str]]:
     for name in names:
         groups[all(isnan(value) or abs(value) <= 1 for value in state.metric_series[name].ys)].append(name)
     return [group for group in groups.values() if group]
+
+
+def _metric_titles(groups: Sequence[Sequence[str]]) -> list[str]:
+    return [formatting.metric_title(name) for names in groups for name in names]
 
 
 def _metrics_page(plots: Sequence[LivePlot]) -> QWidget:

@@ -151,7 +151,10 @@ def test_a_perplexity_does_not_share_its_axis_with_an_accuracy(qtbot, shown, run
         if b'"EvaluationFinished"' in line:
             lines[lines.index(line)] = line.replace(b'"metrics":{', b'"metrics":{"perplexity":21.5,')
     folder.events.write_bytes(b"".join(lines))
-    plots = shown("sentiment-finished").plots
+    panel = shown("sentiment-finished")
+    plots, made = panel.plots, panel.plots.metric_plots
+    plots.show_state(panel.watcher.state)
+    assert plots.metric_plots is made  # and not built anew whenever the run goes on
     assert [[key for key in plot.series if "/" not in key] for plot in plots.metric_plots][1:] == [["perplexity"]]
     assert len(plots.metrics.series["accuracy"]) == len(plots.metric_plots[1].series["perplexity"]) == 8
     plots.show_page("Metrics")
