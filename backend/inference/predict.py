@@ -13,22 +13,14 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.output_file import check_output, output_errors
-from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, SkippedRow
 from backend.data.sources.source import Report
 from backend.inference import predictions_file
 from backend.inference.model import open_model
+from backend.inference.new_file import NewFile, read_new_file
 from backend.inference.spec import spec_of
-from backend.preflight.datasets import (
-    choose_columns,
-    drop_unusable,
-    ignore_progress,
-    make_source,
-    make_task,
-    misread,
-    reading,
-)
+from backend.preflight.datasets import choose_columns, drop_unusable, ignore_progress, make_task, misread
 from backend.preflight.session import ScoredEvaluation
 from backend.preflight.timing import Timing, build_timing
 from backend.tasks.task import generation, to_predict, used_columns
@@ -73,8 +65,9 @@ def evaluate(
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
     started = time.perf_counter()
-    spec = spec_of(target, task, changes or [], data)
-    notes, rows, scored, timing = _score(spec, data, report, started, labelled=True, say=say)
+    say(message("Reading the file"))
+    new = read_new_file(target, data, task, changes, report, to_predict=False)
+    notes, rows, scored, timing = _score(new, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
             "{data}: no row has a label, so nothing can be evaluated; use burnish predict instead",
@@ -104,8 +97,9 @@ def predict(
         check_output(output, "--output", data)
     if glue is not None:
         check_output(glue, "--glue", data, output)
-    spec = spec_of(target, task, changes or [], data)
-    notes, rows, scored, timing = _score(spec, data, report, started, labelled=False, say=say)
+    say(message("Reading the file"))
+    new = read_new_file(target, data, task, changes, report)
+    notes, rows, scored, timing = _score(new, report, started, labelled=False, say=say)
     table, documents = predictions_file.join_predictions(rows, scored.predictions), scored.predictions.documents
     with output_errors(output, "--output", output.parent):
         predictions_file.write(table, output, parquet, documents=documents)
@@ -184,8 +178,7 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
 
 
 def _score(
-    spec: RunSpec,
-    data: Path,
+    new: NewFile,
     report: Report,
     started: float,
     *,
@@ -193,10 +186,8 @@ def _score(
     say: Callable[[str], None] = lambda stage: None,
 ) -> tuple[tuple[str, ...], Rows, ScoredEvaluation, Timing]:
     """Warnings about the rows, the rows, their predictions, and the time taken."""
-    task, source = make_task(spec), make_source(spec)
-    say(message("Reading the file"))
-    rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
-    wrong = misread({"--data": rows}, spec.data)
+    spec, rows = new.spec, new.rows
+    task, wrong = make_task(spec), misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = drop_unusable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     say("Loading the model")
@@ -215,4 +206,5 @@ def _score(
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
     tokens = int(source_features.lengths.sum())
     timing = build_timing(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
-    return (*(facts.get("notes", ()) if labelled else ()), *filter(None, [wrong])), rows, scored, timing
+    notes = (*(facts.get("notes", ()) if labelled else ()), *filter(None, [new.note, wrong]))
+    return notes, rows, scored, timing

@@ -30,7 +30,7 @@ def spec_of(
 ) -> RunSpec:
     """The spec with which a target predicts: a run's own, or a new one for a model folder. Raises InputError.
 
-    `data` is the file to predict: how the run's own files were read does not apply to another one.
+    `data` is the file to predict: how the run's own files were read does not apply to another one (`new_file.py`).
     """
     _check_changes(changes)
     checkpoint = checkpoint_of(target)
@@ -69,12 +69,17 @@ def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
     files = {Path(path).resolve() for one in named for path in ([one] if isinstance(one, str) else one)}
     if files & {file.resolve(), file.resolve().parent}:
         return dict(own)
-    settings = registry.find("source", own.get("source", "files"), "data.source").Settings.model_fields
-    of_file = {name for name, field in settings.items() if (field.json_schema_extra or {}).get("of_file")}
-    kept = {name: value for name, value in own.items() if name not in of_file - {_NAMES_COLUMNS}}
+    kept = {name: value for name, value in own.items() if name not in file_settings(own)}
     if own.get("format", "auto") not in ("auto", "text") and file.is_file():
         kept["format"] = detected_format(file)  # a table named .txt, as the run's may have been
     return kept
+
+
+def file_settings(own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's `data` section says about how its files are read, which another file may not share."""
+    fields = registry.find("source", own.get("source", "files"), "data.source").Settings.model_fields
+    of_file = {name for name, field in fields.items() if (field.json_schema_extra or {}).get("of_file")}
+    return {name: value for name, value in own.items() if name in of_file - {_NAMES_COLUMNS}}
 
 
 def _of_model(target: str, task: str | None, changes: list[str], generates: bool) -> RunSpec:

@@ -91,14 +91,15 @@ def _generate(arguments: Arguments, report: ReportProgress) -> dict[str, str]:
 
 def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
     from backend.data.column_summary import cell_text  # these load the data room and a framework
-    from backend.inference.spec import spec_of
+    from backend.inference.new_file import read_new_file
     from backend.preflight.column_guess import ColumnGuess
-    from backend.preflight.datasets import make_source, make_task, reading
+    from backend.preflight.datasets import make_task
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
-    spec = spec_of(str(folder.path), None, setting_changes(arguments.get("settings") or {}), data)
-    rows = make_source(spec).read_file(data, spec.data, reading(reporting(report)))
+    changes = setting_changes(arguments.get("settings") or {})
+    found = read_new_file(str(folder.path), data, None, changes, reporting(report))
+    spec, rows = found.spec, found.rows
     there, given = rows.table.column_names, spec.data.columns
     wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
     needed_ones = [column for column in wanted if column.required and column.needed_to_predict]

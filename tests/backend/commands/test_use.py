@@ -136,18 +136,18 @@ def test_how_the_training_file_was_read_says_nothing_of_another_one(of_windows_f
     assert "“Schöne”; data.encoding is windows-1252" in wrong.notes[0]
 
 
-def test_file_that_is_not_utf8_is_refused_with_the_way_out(of_windows_file: Path, tmp_path: Path) -> None:
+def test_file_that_is_not_utf8_is_refused_with_the_way_out(run: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     new.write_text("text,label\nSchöne Grüße,positive\n", encoding="windows-1252")
 
     with pytest.raises(InputError, match=r"if that is right, use --set data\.encoding=windows-1252"):
-        predict.evaluate(str(of_windows_file), new)
+        predict.evaluate(str(run), new)
 
 
-def test_a_further_file_that_is_not_utf8_is_read_with_its_fix(of_windows_file: Path, tmp_path: Path) -> None:
+def test_a_further_file_that_is_not_utf8_is_read_with_its_fix(run: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     new.write_text("text,label\nSchöne Grüße,positive\n", encoding="windows-1252")
-    question: dict[str, object] = {"run": str(of_windows_file), "data": str(new)}
+    question: dict[str, object] = {"run": str(run), "data": str(new)}
 
     with pytest.raises(InputError) as refused:
         QUERIES["file_parts"].answer(question, lambda progress: None)
@@ -156,6 +156,27 @@ def test_a_further_file_that_is_not_utf8_is_read_with_its_fix(of_windows_file: P
     fit = QUERIES["file_parts"].answer(question, lambda progress: None)
 
     assert fit.first["text"] == "Schöne Grüße"
+
+
+def test_file_like_those_of_the_run_is_read_like_them(burnish, of_windows_file: Path, tmp_path: Path) -> None:
+    new, output = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("text,label\nSchöne Grüße,positive\n", encoding="windows-1252")
+
+    done = burnish("predict", of_windows_file, "--data", new, "--output", output)
+
+    assert "Schöne Grüße" in output.read_text(encoding="utf-8")
+    assert done.stderr.splitlines()[-1] == (
+        "note: new.csv was read like the run's own files, with data.encoding=windows-1252"
+    )
+
+
+def test_columns_of_a_file_like_those_of_the_run_can_be_chosen(of_windows_file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("Grüße\nSchöne Grüße\n", encoding="windows-1252")
+
+    fit = QUERIES["file_parts"].answer({"run": str(of_windows_file), "data": str(new)}, lambda progress: None)
+
+    assert fit.first == {"Grüße": "Schöne Grüße"}
 
 
 @pytest.mark.slow
