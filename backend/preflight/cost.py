@@ -27,7 +27,9 @@ from backend.preflight.messages import download_note, memory_problems, plan_note
 from backend.preflight.steps import steps_per_epoch, total_steps
 
 
-def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *, is_too_much: bool = False) -> RunPlan:
+def plan(
+    spec: RunSpec, local_devices: list[Device], report: Report = ignore_progress, *, is_too_much: bool = False
+) -> RunPlan:
     """What it costs to train `spec` on one of the devices in `here`. Raises InputError.
 
     With `is_too_much`, known from a trial, memory fixes are listed even if the estimate fits.
@@ -36,7 +38,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
     spec = auto.spec
     sample = sample_lengths.measure(spec, splits, model, report)
     lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
-    choice = devices.choose(spec, here)
+    choice = devices.choose(spec, local_devices)
     rows = len(splits.rows["train"])
     features = max(1, round(rows * per_row))
     parameters = count_parameters(spec, model)
@@ -55,7 +57,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
-    facts = MemoryFacts(model.folder, head, lengths, here)
+    facts = MemoryFacts(model.folder, head, lengths, local_devices)
     remedies = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
         rows=rows,

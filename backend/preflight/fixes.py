@@ -30,7 +30,7 @@ class MemoryFacts:
     head: Head
     lengths: np.ndarray
     """(features,) tokens of the rows that were looked at."""
-    here: list[Device]
+    local_devices: list[Device]
 
 
 def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
@@ -59,7 +59,7 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
             {"training.gradient_checkpointing": True},
             message("The result stays the same; each step takes about a third longer."),
         )
-    if devices.choose(spec, measured.here).precision == "float32":
+    if devices.choose(spec, measured.local_devices).precision == "float32":
         yield (
             message("Half precision"),
             {"hardware.precision": "bfloat16"},
@@ -116,14 +116,14 @@ def _try_changes(
         changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
         model_options.check_model_options(changed, measured.folder)
         needed = _memory_needed(changed, measured)
-        free = planner.available_mb(changed, devices.choose(changed, measured.here).device)
+        free = planner.available_mb(changed, devices.choose(changed, measured.local_devices).device)
     except InputError:
         return None
     return MemoryFix(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
 
 
 def _memory_needed(spec: RunSpec, measured: MemoryFacts) -> float:
-    choice = devices.choose(spec, measured.here)
+    choice = devices.choose(spec, measured.local_devices)
     split = planner.split(spec, measured.folder, len(choice.names))
     limit = spec.task.get("max_length") or int(measured.lengths.max())
     parameters = planner.count_parameters(spec, measured.folder)

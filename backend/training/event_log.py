@@ -129,22 +129,22 @@ class EventLog:
                 strerror=error.strerror,
             ) from None
         before.close()
-        there = read_events(self._path)
-        head = [] if any(isinstance(event, RunStarted) for event in there) else list(self._head.values())
-        lacks = missing_words(missing_steps(there, self._written_step))
+        present = read_events(self._path)
+        head = [] if any(isinstance(event, RunStarted) for event in present) else list(self._head.values())
+        lacks = missing_words(missing_steps(present, self._written_step))
         warning = [encode(Warned(time=time.time(), code="missing_events", message=lacks))] if lacks else []
         self._waiting = [*(line for line in head if line not in self._waiting), *warning, *self._waiting]
 
 
 def missing_steps(found: Iterable[AnyEvent], until: int) -> list[tuple[int, int]]:
     """The steps from 1 to `until` without any event, as first and last of each gap."""
-    there: set[int] = set()
+    present: set[int] = set()
     for event in found:
         if isinstance(event, StepFinished):
-            there.add(event.step)
+            present.add(event.step)
         elif isinstance(event, RunResumed):
-            there = {step for step in there if step <= event.from_step}
-    edges = [0, *sorted(step for step in there if step <= until), until + 1]
+            present = {step for step in present if step <= event.from_step}
+    edges = [0, *sorted(step for step in present if step <= until), until + 1]
     return [(before + 1, after - 1) for before, after in pairwise(edges) if after - before > 1]
 
 

@@ -138,10 +138,10 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     )
 
 
-def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.DeviceChoice:
+def _choose_device(spec: RunSpec, list_devices: Callable[[], list[Device]]) -> devices.DeviceChoice:
     if spec.hardware.device != "cpu":
         claims.claim()  # before the free memory is measured: a model that only waits makes room
-    return devices.choose(spec, here())
+    return devices.choose(spec, list_devices())
 
 
 def _read(

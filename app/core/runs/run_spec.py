@@ -82,14 +82,14 @@ UNTYPED = ("id", "answer_start")
 
 def typed_columns(entry: TaskEntry, task: RunTask) -> list[Column]:
     """The columns to fill in for a prediction: required ones and, for a trained model, those of its training."""
-    there = [column for column in entry.columns if _plays(column, entry, task)]
+    columns = [column for column in entry.columns if _plays(column, entry, task)]
     if task.columns:
         # What training requires and predicting does not is the right answer itself.
-        known = [column for column in there if not column.required and column.name in task.columns]
-        typed = [column for column in there if (column.required and column.needed_to_predict) or column in known]
+        known = [column for column in columns if not column.required and column.name in task.columns]
+        typed = [column for column in columns if (column.required and column.needed_to_predict) or column in known]
         return [column for column in typed if column.name not in UNTYPED]
     # Numbered columns (`choice_0`) are a list written apart; a person types the list.
-    return [column for column in there if column.needed_to_predict and not column.name[-1:].isdigit()]
+    return [column for column in columns if column.needed_to_predict and not column.name[-1:].isdigit()]
 
 
 def _plays(column: Column, entry: TaskEntry, task: RunTask) -> bool:
@@ -101,6 +101,6 @@ def _plays(column: Column, entry: TaskEntry, task: RunTask) -> bool:
 
 def answer_role(entry: TaskEntry, task: RunTask) -> str:
     """The role of the right answer, empty if the task has none."""
-    there = [column for column in entry.columns if _plays(column, entry, task)]
-    needed = [column.name for column in there if column.required and not column.needed_to_predict]
+    columns = [column for column in entry.columns if _plays(column, entry, task)]
+    needed = [column.name for column in columns if column.required and not column.needed_to_predict]
     return needed[0] if needed else ""

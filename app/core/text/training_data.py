@@ -97,5 +97,5 @@ def numbers_at(feature: TrainingFeature, sequence: int, place: int) -> list[tupl
 
 def kinds_there(feature: TrainingFeature) -> list[Kind]:
     """A feature's kinds of tokens, in the order of the legend."""
-    there = {kind for sequence in feature.sequences for kind in sequence.kinds}
-    return [kind for kind in KINDS if kind in there]
+    kinds = {kind for sequence in feature.sequences for kind in sequence.kinds}
+    return [kind for kind in KINDS if kind in kinds]

@@ -71,8 +71,8 @@ class TableCard(Card):
         assert self._rows is not None
         if self._kept.shown is None:
             return list(self._usual)
-        there = [name for name in self._order() if name in self._kept.shown or name == AT_THRESHOLD]
-        return there or list(self._usual)
+        listed = [name for name in self._order() if name in self._kept.shown or name == AT_THRESHOLD]
+        return listed or list(self._usual)
 
     def _order(self) -> list[str]:
         assert self._rows is not None

@@ -245,8 +245,8 @@ class RunningMean:
             grown = np.zeros((2, max(needed, 2 * self._sums.shape[1])), np.float64)
             grown[:, : self._count + 1] = self._sums[:, : self._count + 1]
             self._sums = grown
-        there = np.isfinite(ys)
-        fresh = np.cumsum([np.where(there, ys, 0.0), there], axis=1)
+        finite = np.isfinite(ys)
+        fresh = np.cumsum([np.where(finite, ys, 0.0), finite], axis=1)
         self._sums[:, self._count + 1 : needed] = self._sums[:, self._count : self._count + 1] + fresh
         self._count = needed - 1
 

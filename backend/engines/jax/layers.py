@@ -280,21 +280,21 @@ def causal_bias(arrays: dict[str, jax.Array], window: int | None = None) -> jax.
     Each token sees itself and earlier tokens (within `window` tokens, if given), but no padding and, in packed rows,
     no other `segment`.
     """
-    here, there, shown = attention_positions(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
-    seen = there[None, :] <= here[:, None]  # (length, keys)
+    queries, keys, is_token = attention_positions(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
+    visible = keys[None, :] <= queries[:, None]  # (length, keys)
     if window is not None:
-        seen &= there[None, :] > here[:, None] - window
-    seen = seen[None] & (shown[:, None, :] > 0)  # (batch, length, keys)
+        visible &= keys[None, :] > queries[:, None] - window
+    visible = visible[None] & (is_token[:, None, :] > 0)  # (batch, length, keys)
     if "segment" in arrays:
-        seen &= arrays["segment"][:, None, :] == arrays["segment"][:, :, None]
-    return jnp.where(seen[:, None], 0.0, NEVER)  # (batch, 1, length, keys)
+        visible &= arrays["segment"][:, None, :] == arrays["segment"][:, :, None]
+    return jnp.where(visible[:, None], 0.0, NEVER)  # (batch, 1, length, keys)
 
 
 def causal_answer_bias(given: jax.Array) -> jax.Array:
     """The same for an answer, which is padded on the right: (1, 1, length, keys)."""
-    here, there, _ = attention_positions(given)  # (length,), (keys,), (batch, keys)
-    seen = there[None, :] <= here[:, None]  # (length, keys)
-    return jnp.where(seen, 0.0, NEVER)[None, None]  # (1, 1, length, keys)
+    queries, keys, _ = attention_positions(given)  # (length,), (keys,), (batch, keys)
+    visible = keys[None, :] <= queries[:, None]  # (length, keys)
+    return jnp.where(visible, 0.0, NEVER)[None, None]  # (1, 1, length, keys)
 
 
 def attention_positions(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -72,8 +72,8 @@ class Layout:
 
     def peak_memory_mb(self) -> float | None:
         """Peak memory of the fullest device; None on a CPU."""
-        here = [device for device in self._devices if device.process_index == jax.process_index()]
-        statistics = [device.memory_stats() for device in here]
+        own = [device for device in self._devices if device.process_index == jax.process_index()]
+        statistics = [device.memory_stats() for device in own]
         known = [one["peak_bytes_in_use"] / 1e6 for one in statistics if one]
         return max(known, default=None)
 
@@ -101,8 +101,8 @@ def _devices(names: Sequence[str]) -> list[Any]:
     for host in range(jax.process_count()):
         for name in names:
             kind, _, number = name.partition(":")
-            there = [one for one in jax.devices(_PLATFORMS.get(kind, kind)) if one.process_index == host]
-            found.append(there[int(number or 0)])
+            on_host = [one for one in jax.devices(_PLATFORMS.get(kind, kind)) if one.process_index == host]
+            found.append(on_host[int(number or 0)])
     return found
 
 

@@ -271,8 +271,8 @@ class FeatureCard(Card):
 
     def apply_theme(self) -> None:
         """Write the legend, which holds colours."""
-        there = kinds_there(self.feature) if self.feature is not None else []
-        self.legend.setText("&nbsp;&nbsp;&nbsp;".join(_swatch(kind) for kind in there if kind != "token"))
+        kinds = kinds_there(self.feature) if self.feature is not None else []
+        self.legend.setText("&nbsp;&nbsp;&nbsp;".join(_swatch(kind) for kind in kinds if kind != "token"))
         self.legend.setVisible(bool(self.legend.text()))
 
     def _say(self, sequence: TokenSequence, number: int, place: int) -> None:

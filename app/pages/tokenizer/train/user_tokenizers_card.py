@@ -63,14 +63,14 @@ class UserTokenizersCard(Card):
     def _on_selected(self, row: int) -> None:
         self._row = row
         one = self.chosen()
-        there = one is not None and one.is_there
+        exists = one is not None and one.is_there
         for button in (self.open, self.use, self.copy, self.forget):
             button.setVisible(bool(self._made))
         for button in (self.open, self.use):
-            button.setEnabled(there)
+            button.setEnabled(exists)
         for button in (self.copy, self.forget):
             button.setEnabled(one is not None)
-        self.where.setText("" if one is None else one.path if there else FOLDER_GONE.format(path=one.path))
+        self.where.setText("" if one is None else one.path if exists else FOLDER_GONE.format(path=one.path))
 
     def _emit(self, signal: object) -> None:
         if (one := self.chosen()) is not None and one.is_there:

@@ -40,10 +40,10 @@ class _Attention(nnx.Module):
         self.relative_attention_bias = Embedding(self._buckets, heads) if has_positions else None
         self._heads, self._rate, self._is_decoder = heads, config["dropout_rate"], is_decoder
 
-    def positions(self, here: jax.Array, there: jax.Array) -> jax.Array:
+    def positions(self, queries: jax.Array, keys: jax.Array) -> jax.Array:
         """(1, heads, length, keys): the score bias for the distance between two tokens."""
         assert self.relative_attention_bias is not None
-        distance = there[None, :] - here[:, None]  # (length, keys)
+        distance = keys[None, :] - queries[:, None]  # (length, keys)
         found = self.relative_attention_bias(self._bucket(distance))  # (length, keys, heads)
         return found.transpose(2, 0, 1)[None]  # (1, heads, length, keys)
 
@@ -163,9 +163,12 @@ class _Stack(nnx.Module):
     ) -> jax.Array:
         """`hidden` and `source_hidden` are added to scores: `NEVER` at masked positions."""
         x = dropout(x, self._rate, noise)
-        here = jnp.arange(x.shape[1])  # (length,)
-        here, there = attention_positions(here[None])[:2] if self._is_decoder else (here, here)  # (length,), (keys,)
-        bias = hidden + self.block[0].layer[0].SelfAttention.positions(here, there)  # (batch or 1, heads, length, keys)
+        queries = keys = jnp.arange(x.shape[1])  # (length,)
+        if self._is_decoder:
+            queries, keys, _ = attention_positions(queries[None])  # (length,), (keys,)
+        bias = hidden + self.block[0].layer[0].SelfAttention.positions(
+            queries, keys
+        )  # (batch or 1, heads, length, keys)
         for block in self.block:
             x = apply_layer(block, x, bias, source, source_hidden, noise)
         return dropout(self.final_layer_norm(x), self._rate, noise)

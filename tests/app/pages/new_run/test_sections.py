@@ -199,7 +199,7 @@ def test_what_blocks_the_start_leads_to_where_it_is(qtbot, panel):
     panel.sections.data.train.choose("/nowhere/data.csv")
     qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
     panel.start_bar.reason.click()
-    assert panel.sections.data.inside.isAncestorOf(QApplication.focusWidget())
+    qtbot.waitUntil(lambda: panel.sections.data.inside.isAncestorOf(QApplication.focusWidget()))
 
 
 def test_a_jump_leads_to_what_is_wrong_in_a_section(qtbot, demo):
