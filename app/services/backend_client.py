@@ -53,7 +53,7 @@ STALL_MS = 30_000
 
 @dataclass(frozen=True)
 class ArrowAnswer:
-    """An answer above 1 MB: an Arrow file, which the reader deletes."""
+    """An answer of many tokens: an Arrow file, which the reader deletes."""
 
     path: str
 

@@ -1,6 +1,5 @@
-"""The answers of `tokenize` and `compare_text` as values, whether they came as JSON or as an Arrow file."""
+"""The answer of `tokenize` as a table, whether it came as JSON or as an Arrow file."""
 
-import json
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,6 @@ from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services import text_file
 from app.services.backend_client import ArrowAnswer
 from backend.contract.messages import learn
-from backend.contract.tokens.comparison import ComparedToken, TextComparison, TextCounts
 from backend.contract.tokens.tokens import TokenColumns, Tokens
 
 NAMES = TokenColumns.__struct_fields__
@@ -93,24 +91,6 @@ def _array(chunk: Any) -> np.ndarray:
 def _forget(source: Any, path: Path) -> None:
     source.close()
     path.unlink(missing_ok=True)
-
-
-def comparison_of(answer: TextComparison | ArrowAnswer) -> TextComparison:
-    """The comparison; an Arrow file is deleted after reading."""
-    return _read_comparison(Path(answer.path)) if isinstance(answer, ArrowAnswer) else answer
-
-
-def _read_comparison(path: Path) -> TextComparison:
-    import pyarrow as pa  # only a text of many thousand tokens needs it
-
-    with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_file(source).read_all()
-        columns = [table[name].to_pylist() for name in ComparedToken.__struct_fields__]
-        rest = json.loads((table.schema.metadata or {})[b"answer"])
-    path.unlink(missing_ok=True)
-    tokens = [ComparedToken(*row) for row in zip(*columns, strict=True)]
-    counts = [TextCounts(**each) for each in rest.pop("counts")]
-    return TextComparison(tokens=tokens, counts=counts, **rest)
 
 
 def warm_up() -> None:

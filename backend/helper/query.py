@@ -23,8 +23,6 @@ class Query:
     """Takes (Arguments, ReportProgress), and where it `can_stop` also `stop_requested`."""
     warm_by: str = ""
     """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
-    as_table: bool = False
-    """An answer above 1 MB becomes an Arrow file, which the caller knows how to read; any other is a line of any size."""
     takes_device: bool = False
     """The worker may hold an accelerator afterwards, so it is ended with the answer."""
     can_stop: bool = False

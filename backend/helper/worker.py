@@ -16,7 +16,7 @@ from backend.contract.messages import join, message, table_of
 from backend.contract.redaction import redact
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
-from backend.helper.channel import LARGEST_ANSWER, Channel, write_arrow
+from backend.helper.channel import Channel
 from backend.helper.queries import (
     catalog,
     data,
@@ -83,10 +83,7 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
         more = {"stop_requested": stop_requested} if query.can_stop else {}
         with panics_as_errors():
             answer = query.answer(request.arguments, ProgressReporter(request.id, channel), **more)
-        encoded = msgspec.json.encode(answer)
-        if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
-            return Reply(request.id, {"arrow": write_arrow(answer)})
-        return Reply(request.id, msgspec.Raw(encoded), messages=table_of(answer))
+        return Reply(request.id, msgspec.Raw(msgspec.json.encode(answer)), messages=table_of(answer))
     except GenerationStopped:
         return Reply(request.id, error=ErrorReply(CANCELLED))
     except InputError as error:

@@ -4,7 +4,7 @@ Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id
 Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
          beside it "messages": how the sentences in it were made (see `contract/messages.py`)
          before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
-An answer of many tokens (`tokenize`, `compare_text`) is {"arrow": PATH} above 1 MB: an Arrow file that the reader deletes.
+An answer of many tokens (`tokenize`) is {"arrow": PATH}: an Arrow file that the reader deletes.
 """
 
 import re

@@ -37,7 +37,7 @@ class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `compare_text {tokenizers, text, special_tokens}`; above 1 MB the tokens are in an Arrow file."""
+    """Answer of `compare_text {tokenizers, text, special_tokens}`."""
 
     tokens: list[ComparedToken]
     """Those of the first tokenizer first, each in the text's order."""

@@ -259,13 +259,13 @@ def _output(arguments: Arguments) -> Path:
 
 
 QUERIES = (
-    Query("tokenize", _tokenize, warm_by="tokenizer", as_table=True),
+    Query("tokenize", _tokenize, warm_by="tokenizer"),
     Query("tokenize_batch", _tokenize_batch, warm_by="tokenizer"),
     Query("decode", _decode, warm_by="tokenizer"),
     Query("pieces_to_text", _pieces_to_text, warm_by="tokenizer"),
     Query("tokenizer_steps", _steps, warm_by="tokenizer"),
     Query("describe_tokenizer", _describe, warm_by="tokenizer"),
-    Query("compare_text", _compare_text, warm_by="tokenizers", as_table=True),
+    Query("compare_text", _compare_text, warm_by="tokenizers"),
     Query("compare_data", _compare_data, warm_by="tokenizers"),
     Query("train_tokenizer", _train),
     Query("propose_tokens", _propose, warm_by="tokenizer"),

@@ -1,17 +1,14 @@
 """Tokenizers are compared, trained and extended by the helper, on real data; long answers come as an Arrow file."""
 
 from pathlib import Path
-from typing import Any, cast
 
-import msgspec
 import pytest
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.rpc.protocol import Progress, Request
+from backend.contract.rpc.protocol import Progress
 from backend.contract.tokens import options
-from backend.helper import channel, worker
 from backend.helper.worker import QUERIES
 from backend.tokenizers.loading import open_named
 
@@ -58,15 +55,6 @@ def test_no_language_column_may_be_wanted(tmp_path: Path):
     data.write_text("sentence,lang\nthe house is old,en\n", encoding="utf-8")
     found = DATA({"tokenizers": BOTH, "data": str(data), "language_column": None}, silent)
     assert (found.language_column, found.languages) == ("", [])
-
-
-def test_a_long_comparison_is_the_same_from_an_arrow_file():
-    from app.services.backend_client import ArrowAnswer
-    from app.services.token_answers import comparison_of
-
-    found = TEXT({"tokenizers": BOTH, "text": "The old house.\nA dog"}, silent)
-    again = comparison_of(ArrowAnswer(channel.write_arrow(found)))
-    assert msgspec.json.encode(again) == msgspec.json.encode(found)
 
 
 def test_a_tokenizer_is_compared_with_itself_and_other_options():
@@ -125,14 +113,6 @@ def test_each_mistake_names_its_field_and_nothing_is_written(changes, field, sen
 def test_proposed_tokens_are_answered_from_an_open_tokenizer():
     found, _ = ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["zyzzyva"], "special": ["<review>"]})
     assert [one.pieces for one in found.tokens] == [["z", "##y", "##zzy", "##va"], ["<", "review", ">"]]
-
-
-def test_a_long_list_is_answered_like_a_short_one(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(worker, "LARGEST_ANSWER", 1000)
-    about = {"tokenizer": BERT_TINY, "add": [f"zyzzyva{number}" for number in range(20)]}
-    reply = worker.answer_request(Request(1, "propose_tokens", about), cast("Any", None))
-    assert reply.error is None
-    assert len(msgspec.json.decode(reply.answer)["tokens"]) == 20
 
 
 def test_a_list_that_is_too_long_is_refused():

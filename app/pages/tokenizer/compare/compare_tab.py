@@ -17,7 +17,6 @@ from app.pages.tokenizer.data_choice import DataChoice
 from app.pages.tokenizer.tokenizer_tab import READING, TokenizerTab, waiting_question
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answers import comparison_of
 from app.widgets.banner import Banner
 from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.card import Card, TableCard
@@ -33,7 +32,7 @@ from app.widgets.text.directed_text import follow_direction
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.text_editor import text_of
 from backend.contract.rpc.protocol import ErrorReply
-from backend.contract.tokens.comparison import MOST, DataComparison
+from backend.contract.tokens.comparison import MOST, DataComparison, TextComparison
 
 WIDTHS = {
     "tokenizer": 150, "language": 82, "rows": 70, "tokens": 92, "per_word": 80, "per_character": 104, "per_row": 74,
@@ -195,8 +194,7 @@ class CompareTab(TokenizerTab):
         question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
         self._compare.ask(question)
 
-    def _on_text(self, answer: Any) -> None:
-        found = comparison_of(answer)
+    def _on_text(self, found: TextComparison) -> None:
         self._show_failure("", "compare_text")
         self.columns.show_comparison(found, self._compare.answered["text"])
         places = (
