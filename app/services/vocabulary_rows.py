@@ -1,4 +1,4 @@
-"""Shows a vocabulary whose cells are in memory-mapped numpy files, so that 256,000 rows cost nothing.
+"""Shows a vocabulary whose tables are memory-mapped Arrow files, so that 256,000 rows cost nothing.
 
 The folder belongs to this process and is removed with it; `backend.contract.tokens.vocabulary` describes its files.
 """
@@ -6,21 +6,18 @@ The folder belongs to this process and is removed with it; `backend.contract.tok
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from app.core.formatting import group_digits
 from app.core.i18n import figure, plain
 from app.core.text.invisible_characters import SPACES
+from backend.contract.arrow_numbers import numbers, whole_numbers
 
 FREQUENCY = "frequency"
-_WRITTEN = ("text",)
-"""Text columns, whose spaces are made visible."""
-_NUMBERS = ("rank",)
-_FIGURES = (FREQUENCY, "score", *_NUMBERS)
-"""Columns of numbers; a piece may look like one, and stays what it is."""
+_FIGURES = (FREQUENCY, "score", "rank")
 
 
 class VocabularyFolder:
@@ -33,74 +30,68 @@ class VocabularyFolder:
 
 
 class VocabularyRows:
-    """One table of a vocabulary (`pieces` or `merges`) for a RowTable; all cells are texts."""
+    """One table of a vocabulary (`pieces` or `merges`) for a RowTable."""
 
-    def __init__(self, folder: VocabularyFolder, name: str, columns: Sequence[str]) -> None:
+    def __init__(self, folder: VocabularyFolder, name: str) -> None:
+        import pyarrow as pa  # a quarter of a second, which only who looks at a vocabulary pays
+
         self._folder = folder
-        self._cells = np.load(folder.path / f"{name}.cells.npy", mmap_mode="r")
-        self._offsets = np.load(folder.path / f"{name}.offsets.npy", mmap_mode="r")  # (columns, rows + 1)
-        self._names = list(columns)
-        self._counts: np.ndarray | None = None
+        with pa.memory_map(str(folder.path / f"{name}.arrow")) as source:
+            self._table = pa.ipc.open_file(source).read_all()
 
     @property
     def columns(self) -> list[str]:
         """Names, in order; the frequency comes last once it is known."""
-        return [*self._names, *([FREQUENCY] if self._counts is not None else [])]
+        return self._table.column_names
 
     @property
     def row_count(self) -> int:
         """The number of rows."""
-        return self._offsets.shape[1] - 1
+        return self._table.num_rows
 
     def set_counts(self, path: str) -> None:
         """Load each piece's frequency from a numpy file."""
-        self._counts = np.load(path) if path else None
+        counts = whole_numbers(np.load(path))
+        known = [name for name in self.columns if name == FREQUENCY]
+        self._table = self._table.drop_columns(known).append_column(FREQUENCY, counts)
 
-    def raw(self, row: int, column: str) -> str:
-        """A cell's stored text; empty if there is no value."""
-        if column == FREQUENCY:
-            return "" if self._counts is None else str(self._counts[row])
-        begin, end = self._offsets[self._names.index(column), row : row + 2]
-        return self._cells[begin:end].tobytes().decode("utf-8", "replace")
+    def value(self, row: int, column: str) -> Any:
+        """A cell's stored value; None if there is none."""
+        return self._table[column][row].as_py()
 
     def cell(self, row: int, column: int) -> str | None:
         """A cell's display text: large numbers grouped, spaces visible, None if there is no value."""
         name = self.columns[column]
-        value = self.raw(row, name)
-        if name in _WRITTEN:
-            return value.translate(SPACES)
-        if name == FREQUENCY or name in _NUMBERS:
-            return group_digits(int(value)) if value else None
-        if name == "score":
-            return figure(float(value), ".4f") if value else None
-        return value or None
+        value = self.value(row, name)
+        if name == "text":
+            return (value or "").translate(SPACES)
+        if value is None:
+            return None
+        if name in (FREQUENCY, "rank"):
+            return group_digits(value)
+        return figure(value, ".4f") if name == "score" else str(value)
 
     def copy_value(self, row: int, column: int) -> str | None:
-        """The same, with numbers as programs read them."""
+        """The same, with numbers as programs read them; a piece may look like one, and stays what it is."""
         displayed = self.cell(row, column)
         return plain(displayed) if displayed and self.columns[column] in _FIGURES else displayed
 
     def row_of_id(self, number: int) -> int:
         """The row of an id, or −1; rows are in id order."""
-        low, high = 0, self.row_count
-        while low < high:
-            middle = (low + high) // 2
-            if int(self.raw(middle, "id")) < number:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < self.row_count and self.raw(low, "id") == str(number) else -1
+        ids = numbers(self._table["id"])
+        row = int(np.searchsorted(ids, number))
+        return row if row < len(ids) and ids[row] == number else -1
 
 
 def read_numbers(path: str) -> np.ndarray:
     """Row numbers from a file that the helper wrote for this one answer; the file is deleted."""
-    numbers = np.load(path)
+    found = np.load(path)
     Path(path).unlink(missing_ok=True)
-    return numbers
+    return found
 
 
-def write_numbers(folder: VocabularyFolder, numbers: np.ndarray) -> str:
+def write_numbers(folder: VocabularyFolder, rows: np.ndarray) -> str:
     """A file of row numbers for a helper query."""
     path = folder.path / "shown.npy"
-    np.save(path, numbers)
+    np.save(path, rows)
     return str(path)

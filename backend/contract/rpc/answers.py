@@ -63,7 +63,6 @@ ANSWERS: dict[str, type] = {
     "vocabulary": vocabulary.Vocabulary,
     "find_pieces": vocabulary.FoundRows,
     "piece_origin": vocabulary.PieceOrigin,
-    "convert_pieces": vocabulary.Conversion,
     "count_pieces": vocabulary.PieceCounts,
     "export_vocabulary": ExportedFile,
     "compare_text": comparison.TextComparison,

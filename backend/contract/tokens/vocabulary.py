@@ -1,9 +1,8 @@
 """Answers about a tokenizer's vocabulary.
 
 The window owns a folder for as long as it shows a vocabulary. `vocabulary` fills it; the other queries read it, so
-that any worker can answer them without opening the tokenizer again. The window itself reads numpy files, which
-it maps without loading them: for `pieces` and `merges` the cells as UTF-8 (`NAME.cells.npy`) and where each starts
-(`NAME.offsets.npy`, columns × (rows + 1)).
+that any worker can answer them without opening the tokenizer again. The window maps the same Arrow files,
+`pieces.arrow` and `merges.arrow`, without loading them.
 """
 
 from typing import Literal
@@ -22,7 +21,6 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """`BPE`, `byte-level BPE`, `WordPiece`, `Unigram`, `WordLevel`, or the tokenizer's class if its model is unknown."""
     size: int
     """How many pieces there are."""
-    columns: list[str]
     types: dict[str, int]
     """How many pieces of each type."""
     scripts: dict[str, int]
@@ -30,7 +28,6 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     missing: int = 0
     """Rows of the table without a piece: ids that the model has a row for, or that lie below the highest one."""
     merges: int = 0
-    merge_columns: list[str] = []
 
 
 class FoundRows(msgspec.Struct, frozen=True):
@@ -52,17 +49,10 @@ class MergeNode(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PieceOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `piece_origin {folder, row}`: how a piece is made."""
+    """Answer of `piece_origin {tokenizer, id}`: how a piece is made."""
 
     parts: list[MergeNode] = []
     sentence: str = ""
-
-
-class Conversion(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `convert_pieces {folder, ids}` or `{folder, pieces}`: same length and order, None for unknown ones."""
-
-    ids: list[int | None]
-    pieces: list[str | None]
 
 
 class PieceCounts(msgspec.Struct, frozen=True, kw_only=True):

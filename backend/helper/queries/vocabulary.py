@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import user_path
-from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
-from backend.helper.queries.tokenizers import MAX_IDS, open_tokenizer
-from backend.helper.query import Arguments, Query, ReportProgress, require, require_list
+from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrigin, Vocabulary
+from backend.helper.queries.tokenizers import open_tokenizer
+from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from backend.tokenizers.vocabulary.piece_origin import Merges
     from backend.tokenizers.vocabulary.tables import VocabularyTables
 
 TABLES = ("pieces", "merges")
@@ -43,16 +42,14 @@ def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
 
     tables = {"pieces": read.pieces} | ({} if read.merges is None else {"merges": read.merges})
     for name, table in tables.items():
-        _write_table(table.replace_schema_metadata({"kind": read.kind}), folder, name)
+        _write_table(table, folder, name)
     return Vocabulary(
         kind=read.kind,
         size=read.size,
-        columns=read.pieces.column_names,
         types=read.types(),
         scripts=count_scripts(read.pieces["script"]),
         missing=read.missing,
         merges=0 if read.merges is None else read.merges.num_rows,
-        merge_columns=[] if read.merges is None else read.merges.column_names,
     )
 
 
@@ -74,32 +71,7 @@ def _find(arguments: Arguments, report: ReportProgress) -> FoundRows:
 def _origin(arguments: Arguments, report: ReportProgress) -> PieceOrigin:
     from backend.tokenizers.vocabulary import piece_origin
 
-    folder = Path(require(arguments, "folder"))
-    pieces = _open_table(str(folder), "pieces")
-    row = int(require(arguments, "row", int))
-    values = {name: pieces[name][row].as_py() for name in pieces.column_names}
-    kind = (pieces.schema.metadata or {}).get(b"kind", b"").decode()
-    if values["piece"] is None:
-        named = pieces["id"].filter(pieces["piece"].is_valid())
-        return piece_origin.origin_of_no_piece(values["id"], int(named[-1].as_py()) if len(named) else -1)
-    if values["type"] not in ("special", "added", "unused"):
-        if values.get("score") is not None:
-            scores = pieces["score"].drop_null().to_numpy()
-            rank = int((scores > values["score"]).sum()) + 1
-            return piece_origin.origin_by_score(values["score"], rank, len(scores))
-        if (folder / "merges.arrow").is_file():
-            return piece_origin.origin_by_merges(values["piece"], _merges(str(folder)))
-    return piece_origin.origin_of_type(kind, values["type"], values["piece"])
-
-
-def _convert(arguments: Arguments, report: ReportProgress) -> Conversion:
-    pieces, ids = _piece_maps(require(arguments, "folder"))
-    if isinstance(arguments.get("ids"), list):
-        numbers = [int(one) for one in require_list(arguments, "ids", MAX_IDS)]
-        return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
-    require(arguments, "pieces", list)
-    words = [str(one) for one in require_list(arguments, "pieces", MAX_IDS)]
-    return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
+    return piece_origin.origin_of(open_tokenizer(arguments), int(require(arguments, "id", int)))
 
 
 def _count(arguments: Arguments, report: ReportProgress) -> PieceCounts:
@@ -171,40 +143,12 @@ def _open_table(folder: str, name: str) -> "pa.Table":
         raise InputError("this vocabulary is no longer open, or has no such table; open it again") from None
 
 
-@lru_cache(KEPT)
-def _merges(folder: str) -> "Merges":
-    from backend.tokenizers.vocabulary.piece_origin import merges_of
-
-    return merges_of(_open_table(folder, "pieces"), _open_table(folder, "merges"))
-
-
-@lru_cache(KEPT)
-def _piece_maps(folder: str) -> tuple[dict[int, str], dict[str, int]]:
-    table = _open_table(folder, "pieces")
-    table = table.filter(table["piece"].is_valid())
-    ids, pieces = table["id"].to_pylist(), table["piece"].to_pylist()
-    return dict(zip(ids, pieces, strict=True)), dict(zip(pieces, ids, strict=True))
-
-
 def _write_table(table: "pa.Table", folder: Path, name: str) -> None:
-    """Write it as Arrow for later queries, and as numpy files of text cells for the window."""
-    import numpy as np
+    """Write it for later queries and the window, which map it."""
     import pyarrow as pa
 
     with pa.OSFile(str(folder / f"{name}.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-    cells, offsets, start = [], [], 0
-    for column in table.columns:
-        texts = column.cast(pa.large_string()).combine_chunks().fill_null("")
-        begins = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
-        data = texts.buffers()[2]
-        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        content = content[begins[0] : begins[-1]]
-        cells.append(content)
-        offsets.append(begins - begins[0] + start)
-        start += len(content)
-    np.save(folder / f"{name}.cells.npy", np.concatenate(cells))
-    np.save(folder / f"{name}.offsets.npy", np.stack(offsets))
 
 
 def _write_numbers(folder: Path, numbers: "np.ndarray") -> str:
@@ -229,8 +173,7 @@ def _one_of(by: Any) -> Any:
 QUERIES = (
     Query("vocabulary", _vocabulary, warm_by="tokenizer"),
     Query("find_pieces", _find, warm_by="folder"),
-    Query("piece_origin", _origin, warm_by="folder"),
-    Query("convert_pieces", _convert, warm_by="folder"),
+    Query("piece_origin", _origin, warm_by="tokenizer"),
     Query("count_pieces", _count, warm_by="tokenizer"),
     Query("export_vocabulary", _export, warm_by="folder"),
 )

@@ -88,7 +88,7 @@ def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
         why = message("The whole word is a piece of the vocabulary, and this model checks for that before it merges.")
         return _Traced([vocabulary[word]], {"symbols": [word], "sentence": why})
     symbols, unknown = _symbols(word, known)
-    merges, pieces = _merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")
+    merges, pieces = merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")
     told = {"symbols": symbols, "merges": merges, "sentence": _bpe_sentence(unknown, known)}
     return _Traced([vocabulary.get(piece, -1) for piece in pieces], told)
 
@@ -115,7 +115,7 @@ def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
     return symbols, unknown
 
 
-def _merge_symbols(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
+def merge_symbols(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
     """Always merge the pair of lowest rank, leftmost first (Sennrich et al. 2016)."""
     now: list[str | None] = list(symbols)
     after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))

@@ -200,6 +200,24 @@ class Writing:
             piece = piece.replace(sign, " ")
         return _utf8(piece)
 
+    def text(self, piece: str) -> str:
+        """What a piece stands for in a text; part of a character is U+FFFD."""
+        return self.content(piece).decode("utf-8", "replace")
+
+
+UNUSED = re.compile(r"[\[<]unused[_ ]?\d+[\]>]", re.IGNORECASE)
+
+
+def type_of(number: int, piece: str, writing: Writing, known: "Vocabulary") -> str:
+    """One of TYPES."""
+    if number in known.special:
+        return "special"
+    if UNUSED.fullmatch(piece):
+        return "unused"
+    if number in known.added:
+        return "added"
+    return "byte" if writing.is_byte(piece) else "normal"
+
 
 def merge_pieces(left: str, right: str, prefix: str) -> str:
     """The result of a BPE merge; `prefix` marks a piece that continues a word, and the right one loses it."""

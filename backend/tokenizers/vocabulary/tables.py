@@ -1,7 +1,6 @@
 """A tokenizer's vocabulary as tables: every piece with its meaning, the ids without a piece, and the BPE merges."""
 
 import gc
-import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +15,9 @@ from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES
 from backend.models.model_files import read_table_if_sound
 from backend.tokenizers import AnyTokenizer
-from backend.tokenizers.vocabulary.pieces import Vocabulary, Writing, vocabulary_of, writing_of
+from backend.tokenizers.vocabulary.pieces import Vocabulary, Writing, type_of, vocabulary_of, writing_of
 from backend.tokenizers.vocabulary.scripts import scripts_of
 
-UNUSED = re.compile(r"[\[<]unused[_ ]?\d+[\]>]", re.IGNORECASE)
 UNUSED_TYPE = "unused"
 MOST_UNUSED = 1_000_000
 """Ids that are listed; a damaged file may name any number."""
@@ -111,17 +109,8 @@ def _types(ids: list[int], pieces: list[str], writing: Writing, known: Vocabular
     def is_odd(number: int, piece: str) -> bool:
         return len(piece) < 2 or number in added or number in special or piece[0] in "[<"
 
-    def kind(number: int, piece: str) -> str:
-        if number in special:
-            return "special"
-        if UNUSED.fullmatch(piece):
-            return "unused"
-        if number in added:
-            return "added"
-        return "byte" if writing.is_byte(piece) else "normal"
-
     places = [
-        TYPES.index(kind(number, piece)) if is_odd(number, piece) else 0
+        TYPES.index(type_of(number, piece, writing, known)) if is_odd(number, piece) else 0
         for number, piece in zip(ids, pieces, strict=True)
     ]
     return pa.array(TYPES, pa.string()).take(pa.array(places, pa.int8()))

@@ -1,4 +1,4 @@
-"""Cells of a vocabulary are read from numpy files that are mapped."""
+"""Cells of a vocabulary are read from Arrow files that are mapped."""
 
 import gc
 import subprocess
@@ -6,40 +6,44 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from app.services.vocabulary_rows import VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 
-COLUMNS = {"id": ["0", "3", "9"], "piece": ["Ġa", "東", "b"], "text": [" a", "東", ""], "rank": ["12345", "", "1"]}
+COLUMNS = {
+    "id": pa.array([0, 3, 9], pa.int32()),
+    "piece": pa.array(["12,5", "東", None]),
+    "text": pa.array([" a", "東", None]),
+    "rank": pa.array([12345, None, 1], pa.int32()),
+}
 
 
 @pytest.fixture
 def folder() -> VocabularyFolder:
     made = VocabularyFolder()
-    encoded = [cell.encode() for cells in COLUMNS.values() for cell in cells]
-    ends = np.cumsum([0, *map(len, encoded)])
-    np.save(made.path / "pieces.cells.npy", np.frombuffer(b"".join(encoded), np.uint8))
-    np.save(made.path / "pieces.offsets.npy", np.stack([ends[start : start + 4] for start in range(0, 12, 3)]))
+    table = pa.table(COLUMNS)
+    with pa.OSFile(str(made.path / "pieces.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
     return made
 
 
 @pytest.fixture
 def rows(folder: VocabularyFolder) -> VocabularyRows:
-    return VocabularyRows(folder, "pieces", list(COLUMNS))
+    return VocabularyRows(folder, "pieces")
 
 
 def test_cells_are_those_that_were_written(rows: VocabularyRows):
-    assert rows.row_count == 3
-    assert [[rows.raw(row, name) for row in range(3)] for name in COLUMNS] == list(COLUMNS.values())
+    assert (rows.row_count, rows.columns) == (3, list(COLUMNS))
+    assert [rows.cell(row, 1) for row in range(3)] == ["12,5", "東", None]
 
 
-def test_a_german_window_copies_numbers_with_a_point_and_pieces_as_they_are(german, rows: VocabularyRows, monkeypatch):
-    monkeypatch.setattr(rows, "raw", lambda row, column: "12345" if column == "rank" else "3,5")
-    assert [rows.copy_value(0, column) for column in range(4)] == ["3,5", "3,5", "3,5", "12345"]
+def test_a_german_window_copies_numbers_with_a_point_and_pieces_as_they_are(german, rows: VocabularyRows):
+    assert [rows.copy_value(0, column) for column in range(4)] == ["0", "12,5", "·a", "12345"]
 
 
 def test_spaces_are_visible_and_large_numbers_grouped(rows: VocabularyRows):
-    assert rows.cell(0, 2) == "·a"
+    assert [rows.cell(row, 2) for row in range(3)] == ["·a", "東", ""]
     assert [rows.cell(row, 3) for row in range(3)] == ["12\u202f345", None, "1"]
 
 

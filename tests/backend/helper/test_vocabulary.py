@@ -45,13 +45,6 @@ def test_the_answer_tells_what_there_is(tmp_path: Path):
     assert next(iter(told.scripts)) == "Latin"
 
 
-def test_the_window_finds_every_cell_in_numpy_files(folder: Path):
-    cells, offsets = np.load(folder / "pieces.cells.npy"), np.load(folder / "pieces.offsets.npy")
-    assert offsets.shape == (8, 4097)
-    begin, end = offsets[2, 440:442]
-    assert cells[begin:end].tobytes() == b"the"
-
-
 def test_rows_are_found_and_sorted(ask: Ask):
     rows = numbers(ask("find_pieces", search="mother"))
     assert rows == [819, 2629]
@@ -73,7 +66,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path):
 
 
 def test_a_piece_tells_its_merges(ask: Ask):
-    parts = ask("piece_origin", row=819).parts
+    parts = ask("piece_origin", tokenizer=AUSTEN, id=819).parts
     assert (parts[0].piece, parts[0].text, parts[0].rank) == ("Ġmother", " mother", 562)
 
 
@@ -85,22 +78,14 @@ def test_an_id_without_a_piece_is_a_row_that_says_so(tmp_path: Path):
     about = {"tokenizer": str(tmp_path / "model"), "folder": str(tmp_path / "folder")}
     told = ASK["vocabulary"](about, lambda progress: None)
     assert (told.size, told.missing, told.types["unused"]) == (4096, 4, 4)
-    said = ASK["piece_origin"]({**about, "row": 4099}, lambda progress: None)
+    said = ASK["piece_origin"]({**about, "id": 4099}, lambda progress: None)
     assert said.sentence.startswith("This row of the embedding matrix is unused")
-    assert ASK["convert_pieces"]({**about, "ids": [5, 4099]}, lambda progress: None).pieces[1] is None
-    assert ASK["piece_origin"]({**about, "row": 400}, lambda progress: None).parts
+    assert ASK["piece_origin"]({**about, "id": 400}, lambda progress: None).parts
 
 
 def test_a_special_token_tells_that_it_is_one(ask: Ask):
-    assert (
-        "special token"
-        in ask("piece_origin", row=0 if ask("convert_pieces", ids=[0]).pieces == ["<|endoftext|>"] else 256).sentence
-    )
-
-
-def test_lists_are_converted_both_ways(ask: Ask):
-    assert ask("convert_pieces", ids=[440, 99_999]).pieces == ["the", None]
-    assert ask("convert_pieces", pieces=["the", "no such piece"]).ids == [440, None]
+    (special,) = numbers(ask("find_pieces", types=["special"]))
+    assert "special token" in ask("piece_origin", tokenizer=AUSTEN, id=special).sentence
 
 
 def test_frequencies_are_counted_and_sorted_by(folder: Path, ask: Ask, tmp_path: Path):
@@ -133,8 +118,7 @@ def test_an_export_has_the_rows_that_are_shown_in_their_order(ask: Ask, folder: 
 
 
 def test_cells_that_a_spreadsheet_would_run_are_defused_on_request(ask: Ask, folder: Path, tmp_path: Path):
-    place = ask("convert_pieces", pieces=["="]).ids[0]
-    np.save(folder / "shown.npy", np.array([place]))
+    np.save(folder / "shown.npy", np.array(numbers(ask("find_pieces", search="^=$", by="regex"))))
     written = {}
     for defuse in (True, False):
         output = tmp_path / f"{defuse}.csv"

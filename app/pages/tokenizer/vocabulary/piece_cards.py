@@ -1,6 +1,6 @@
 """Everything about one piece, and the card that turns ids into pieces and pieces into ids."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -16,7 +16,7 @@ from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.glyphs import show_plain_signs
-from backend.contract.tokens.vocabulary import Conversion, PieceOrigin
+from backend.contract.tokens.vocabulary import PieceOrigin
 
 CALM_MS = 150
 SHOWN = 60
@@ -98,7 +98,7 @@ class ConvertCard(Card):
     """Two fields: typing in one converts to the other."""
 
     conversion_requested = Signal(dict)
-    """`ids` or `pieces` to be converted; `show_conversion` takes the answer."""
+    """`ids` or `pieces` to be converted; `show_conversion` takes both."""
 
     def __init__(self) -> None:
         super().__init__(tr("IDs and pieces"), spacing=4)
@@ -145,15 +145,15 @@ class ConvertCard(Card):
             return
         self.conversion_requested.emit({"ids" if self._from_ids else "pieces": given})
 
-    def show_conversion(self, answer: Conversion) -> None:
-        """Write the other field, and name what has no counterpart."""
+    def show_conversion(self, ids: Sequence[int | None], pieces: Sequence[str | None]) -> None:
+        """Write the other field, and name what has no counterpart (None)."""
         if self._from_ids:
-            self._write(self.pieces, write_pieces(answer.pieces, answer.ids))
-            missing = [str(number) for number, piece in zip(answer.ids, answer.pieces, strict=True) if piece is None]
+            self._write(self.pieces, write_pieces(pieces, ids))
+            missing = [str(number) for number, piece in zip(ids, pieces, strict=True) if piece is None]
             said, count = tr("{count} without a piece: {listed}"), trn("{count} ID", "{count} IDs", len(missing))
         else:
-            self._write(self.ids, write_ids(answer.ids))
-            missing = [str(piece) for number, piece in zip(answer.ids, answer.pieces, strict=True) if number is None]
+            self._write(self.ids, write_ids(ids))
+            missing = [str(piece) for number, piece in zip(ids, pieces, strict=True) if number is None]
             said = tr("{count} not in the vocabulary: {listed}")
             count = trn("{count} piece", "{count} pieces", len(missing))
         self._note(fill(said, count=count, listed=_list_words(missing)) if missing else "")

@@ -21,6 +21,7 @@ from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
+from backend.contract.tokens.batches import Decoded, PiecesAsText
 from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
@@ -38,9 +39,10 @@ class VocabularyTab(TokenizerTab):
         self._tables: dict[str, VocabularyRows] = {}
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
-        self._find = self._question("find_pieces", self._on_found, self._on_not_found)
+        self._find = self._question("find_pieces", self._on_found, self._on_not_found, opened="folder")
         self._origin = self._question("piece_origin", self._on_origin)
-        self._convert = self._question("convert_pieces", lambda answer: self.convert.show_conversion(answer))
+        self._decode = self._question("decode", self._on_decoded)
+        self._to_ids = self._question("pieces_to_text", self._on_pieces)
         self._counted = ""
         self.banner = Banner()
         self.search = PieceSearch()
@@ -89,7 +91,7 @@ class VocabularyTab(TokenizerTab):
     # Opening
 
     def _on_tokenizer(self) -> None:
-        for question in (self._export, self._open, self._find, self._origin, self._convert):
+        for question in (self._export, self._open, self._find, self._origin, self._decode, self._to_ids):
             question.stop()
         self.frequency.set_about({})
         self._card.show_nothing()
@@ -107,9 +109,9 @@ class VocabularyTab(TokenizerTab):
     def _on_vocabulary(self, vocabulary: Vocabulary) -> None:
         folder, self.vocabulary = self._folder, vocabulary
         assert folder is not None
-        self._tables = {"pieces": VocabularyRows(folder, "pieces", vocabulary.columns)}
+        self._tables = {"pieces": VocabularyRows(folder, "pieces")}
         if vocabulary.merges:
-            self._tables["merges"] = VocabularyRows(folder, "merges", vocabulary.merge_columns)
+            self._tables["merges"] = VocabularyRows(folder, "merges")
         self.search.offer(vocabulary)
         self.frequency.set_about(self._about({"tokenizer": self.tokenizer}))
         self._show_table()
@@ -182,13 +184,14 @@ class VocabularyTab(TokenizerTab):
             return
         pieces = self._tables["pieces"]
         if self.search.table == "merges":
-            number = self.rows().raw(row, "id")
-            row = pieces.row_of_id(int(number)) if number else -1
+            number = self.rows().value(row, "id")
+            row = pieces.row_of_id(number) if number is not None else -1
             if row < 0:
                 self.piece.show_piece(None)
                 return
-        self.piece.show_piece({name: pieces.raw(row, name) for name in pieces.columns})
-        self._origin.ask(self._about({"row": row}))
+        values = {name: pieces.value(row, name) for name in pieces.columns}
+        self.piece.show_piece({name: "" if value is None else str(value) for name, value in values.items()})
+        self._origin.ask({"tokenizer": self.tokenizer, "id": values["id"]})
 
     def _on_origin(self, origin: PieceOrigin) -> None:
         if not self._origin.open:
@@ -196,14 +199,26 @@ class VocabularyTab(TokenizerTab):
 
     def _ask_conversion(self, given: dict[str, Any]) -> None:
         if self._tables:
-            self._convert.ask(self._about(given))
+            (self._decode if "ids" in given else self._to_ids).ask({"tokenizer": self.tokenizer, **given})
+
+    def _on_decoded(self, answer: Decoded) -> None:
+        row = answer.rows[0]
+        pieces = [None if place in row.missing else piece for place, piece in enumerate(row.pieces)]
+        self.convert.show_conversion(self._decode.answered["ids"], pieces)
+
+    def _on_pieces(self, answer: PiecesAsText) -> None:
+        ids = [None if number < 0 else number for number in answer.ids]
+        self.convert.show_conversion(ids, self._to_ids.answered["pieces"])
 
     def _question(
-        self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[ErrorReply], None] | None = None
+        self,
+        query: str,
+        on_answer: Callable[[Any], None],
+        on_mistake: Callable[[ErrorReply], None] | None = None,
+        opened: str = "tokenizer",
     ) -> LatestQuestion:
-        """A query about the folder, sent to the worker that has the vocabulary in memory."""
         return LatestQuestion(
-            self._context.client, query, on_answer, on_mistake or self._on_mistake, opened="folder", parent=self
+            self._context.client, query, on_answer, on_mistake or self._on_mistake, opened=opened, parent=self
         )
 
     def _about(self, question: dict[str, Any]) -> dict[str, Any]:

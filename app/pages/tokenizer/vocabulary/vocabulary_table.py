@@ -113,10 +113,10 @@ class VocabularyTable(TableCard):
         if self._rows is None or self._name != "pieces":
             return ""
         if column == FREQUENCY:
-            return "faint" if self._rows.raw(row, FREQUENCY) == "0" else ""
+            return "faint" if self._rows.value(row, FREQUENCY) == 0 else ""
         if column in ("bytes", "length", "score", "rank"):
             return "muted"
-        return _COLORS.get(self._rows.raw(row, "type"), "") if column in ("type", "piece", "text") else ""
+        return _COLORS.get(self._rows.value(row, "type"), "") if column in ("type", "piece", "text") else ""
 
 
 def _in_order(columns: list[str]) -> list[str]:

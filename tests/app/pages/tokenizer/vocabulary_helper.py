@@ -10,6 +10,7 @@ import pyarrow as pa
 from backend.contract.errors import InputError
 from backend.contract.rpc import protocol
 from backend.contract.rpc.data import DataPreview
+from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText
 from backend.contract.tokens.comparison import (
     ComparedToken,
     DataComparison,
@@ -17,7 +18,7 @@ from backend.contract.tokens.comparison import (
     TextComparison,
     TextCounts,
 )
-from backend.contract.tokens.vocabulary import PieceCounts
+from backend.contract.tokens.vocabulary import MergeNode, PieceCounts, PieceOrigin
 from backend.helper.queries import vocabulary
 from backend.tokenizers.vocabulary.tables import VocabularyTables
 
@@ -32,7 +33,7 @@ def load() -> None:
     import pandas  # noqa: F401
 
     from backend.data import csv_file  # noqa: F401
-    from backend.tokenizers.vocabulary import piece_origin, search  # noqa: F401
+    from backend.tokenizers.vocabulary import search  # noqa: F401
 
 
 def tables(with_merges: bool) -> VocabularyTables:
@@ -71,6 +72,14 @@ def counted(arguments: dict) -> PieceCounts | None:
     path = Path(arguments["folder"]) / "frequency.npy"
     np.save(path, np.array([0, 1, 2, 3, 4, 50, 6, 7, 0]))
     return PieceCounts(path=str(path), rows=10, tokens=73, used=7)
+
+
+def decoded(ids: list[int]) -> Decoded:
+    """One list of ids."""
+    pieces = [PIECES[number] if number < len(PIECES) else "" for number in ids]
+    missing = [place for place, number in enumerate(ids) if number >= len(PIECES)]
+    row = DecodedRow(text="", with_special="", without_special="", cleaned="", pieces=pieces, missing=missing)
+    return Decoded([row])
 
 
 def compared(arguments: dict) -> TextComparison:
@@ -130,6 +139,18 @@ def answered(request: protocol.Request) -> object:
             return None
         case "vocabulary":
             return vocabulary.fill(Path(arguments["folder"]), tables("gpt2" in arguments["tokenizer"]))
+        case "piece_origin" if arguments["id"] == 5:
+            tree = [(0, "Ġab", 1), (1, "Ġ", None), (1, "ab", 0), (2, "a", None), (2, "b", None)]
+            return PieceOrigin(
+                parts=[MergeNode(depth, piece, TEXTS[PIECES.index(piece)], rank) for depth, piece, rank in tree]
+            )
+        case "piece_origin":
+            return PieceOrigin(sentence="A special token" if arguments["id"] == 0 else "A single character")
+        case "decode":
+            return decoded(arguments["ids"])
+        case "pieces_to_text":
+            ids = [PIECES.index(piece) if piece in PIECES else -1 for piece in arguments["pieces"]]
+            return PiecesAsText(text="", ids=ids, unknown=[place for place, number in enumerate(ids) if number < 0])
         case "count_pieces":
             return counted(arguments)
         case "compare_text" if any("nowhere" in name for name in arguments["tokenizers"]):

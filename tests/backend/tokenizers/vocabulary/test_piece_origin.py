@@ -1,78 +1,94 @@
 """A piece tells which merges make it, as the tokenizer itself would apply them."""
 
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pytest
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
+from backend.contract.tokens.vocabulary import PieceOrigin
 from backend.tokenizers.loading import open_tokenizer
-from backend.tokenizers.vocabulary.piece_origin import Merges, merges_of, origin_by_merges, origin_by_score
+from backend.tokenizers.vocabulary.piece_origin import origin_of
 from backend.tokenizers.vocabulary.tables import read_vocabulary
 
-RANKS = {("a", "b"): 0, ("c", "d"): 1, ("ab", "cd"): 2}
+PAIRS = [("a", "b"), ("c", "d"), ("ab", "cd")]
+
+
+def origin(piece: str, merges: list[tuple[str, str]], others: str = "abcdx", **options: Any) -> PieceOrigin:
+    """Of a piece of a BPE with these merges."""
+    made = [left + right.removeprefix(options.get("continuing_subword_prefix", "")) for left, right in merges]
+    pieces = list(dict.fromkeys([*others, *(one for pair in merges for one in pair), *made, piece]))
+    vocabulary = {each: number for number, each in enumerate(pieces)}
+    model = models.BPE(vocab=vocabulary, merges=merges, **options)
+    return origin_of(PreTrainedTokenizerFast(tokenizer_object=Tokenizer(model)), vocabulary[piece])
 
 
 def test_the_tree_has_the_whole_first_and_its_halves_below():
-    parts = origin_by_merges("abcd", Merges(RANKS)).parts
+    parts = origin("abcd", PAIRS).parts
     assert [(part.depth, part.piece, part.rank) for part in parts] == [
         (0, "abcd", 2), (1, "ab", 0), (2, "a", None), (2, "b", None), (1, "cd", 1), (2, "c", None), (2, "d", None),
     ]  # fmt: skip
 
 
 def test_the_lowest_rank_is_merged_first():
-    merges = Merges({("b", "c"): 0, ("a", "bc"): 1, ("a", "b"): 2})
-    assert origin_by_merges("abc", merges).parts[1].piece == "a"
+    merges = [("b", "c"), ("a", "bc"), ("a", "b")]
+    assert origin("abc", merges).parts[1].piece == "a"
 
 
 def test_a_piece_that_no_merge_reaches_says_so():
-    found = origin_by_merges("abx", Merges(RANKS))
-    assert "on its own it is split into ab + x" in found.sentence
+    assert "on its own it is split into ab + x" in origin("abx", PAIRS).sentence
 
 
 def test_a_single_sign_needs_no_merge():
-    assert "no merge produces it" in origin_by_merges("a", Merges(RANKS)).sentence
+    assert "no merge produces it" in origin("a", PAIRS).sentence
 
 
 def test_the_end_of_a_word_belongs_to_its_last_sign():
-    merges = Merges({("a", "b</w>"): 0}, suffix="</w>")
-    assert [part.piece for part in origin_by_merges("ab</w>", merges).parts] == ["ab</w>", "a", "b</w>"]
+    found = origin("ab</w>", [("a", "b</w>")], end_of_word_suffix="</w>")
+    assert [part.piece for part in found.parts] == ["ab</w>", "a", "b</w>"]
 
 
-def test_what_goes_on_a_word_is_merged_without_its_prefix():
-    vocabulary = {"a": 0, "##b": 1, "##c": 2, "##bc": 3, "abc": 4}
-    model = models.BPE(vocab=vocabulary, merges=[("##b", "##c"), ("a", "##bc")], continuing_subword_prefix="##")
-    tables = read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=Tokenizer(model)))
-    assert tables.merges["result"].to_pylist() == ["##bc", "abc"]
-    assert tables.pieces["rank"].to_pylist() == [None, None, None, 0, 1]
-    merges = merges_of(tables.pieces, tables.merges)
-    assert [part.piece for part in origin_by_merges("abc", merges).parts] == ["abc", "a", "##bc", "##b", "##c"]
-    assert [part.piece for part in origin_by_merges("##bc", merges).parts] == ["##bc", "##b", "##c"]
+@pytest.mark.parametrize(
+    ("piece", "parts"), [("abc", ["abc", "a", "##bc", "##b", "##c"]), ("##bc", ["##bc", "##b", "##c"])]
+)
+def test_what_goes_on_a_word_is_merged_without_its_prefix(piece: str, parts: list[str]):
+    found = origin(piece, [("##b", "##c"), ("a", "##bc")], others="a", continuing_subword_prefix="##")
+    assert [part.piece for part in found.parts] == parts
 
 
 def test_every_learnt_piece_is_reached_as_the_tokenizer_reaches_it(byte_level: Path):
-    tables = read_vocabulary(open_tokenizer(str(byte_level)))
-    merges = merges_of(tables.pieces, tables.merges)
-    learnt = [one for one in tables.pieces.to_pylist() if one["rank"] is not None]
+    tokenizer = open_tokenizer(str(byte_level))
+    learnt = [one for one in read_vocabulary(tokenizer).pieces.to_pylist() if one["rank"] is not None]
     assert len(learnt) > 50
     for one in learnt:
-        parts = origin_by_merges(one["piece"], merges).parts
-        assert (parts[0].piece, parts[0].rank) == (one["piece"], one["rank"])
+        parts = origin_of(tokenizer, one["id"]).parts
+        assert (parts[0].piece, parts[0].text, parts[0].rank) == (one["piece"], one["text"], one["rank"])
         leaves = [part.piece for part in parts if part.rank is None]
         assert "".join(leaves) == one["piece"]
 
 
 def test_a_score_is_told_with_its_place_among_all():
-    assert "rank 3 of 120" in origin_by_score(-2.5, 3, 120).sentence
+    model = models.Unigram([("<unk>", 0.0), ("a", -1.0), ("b", -2.0), ("c", -3.0)], unk_id=0)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(model), unk_token="<unk>")
+    assert origin_of(tokenizer, 2).sentence.startswith("Log-probability -2.0000, rank 3 of 4.")
 
 
 @pytest.mark.parametrize("piece", ["", "a" * 300])
 def test_odd_pieces_are_no_mistake(piece: str):
-    assert origin_by_merges(piece, Merges(RANKS)).sentence
+    assert origin(piece, PAIRS).sentence
 
 
-def test_merges_know_what_pieces_stand_for():
-    pieces = pa.table({"piece": ["Ġa"], "text": [" a"]})
-    merges = pa.table({"left": ["Ġ"], "right": ["a"], "result": ["Ġa"]})
-    assert origin_by_merges("Ġa", merges_of(pieces, merges)).parts[0].text == " a"
+def test_a_gap_among_the_ids_is_told_from_a_spare_row():
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel({"[UNK]": 0, "a": 2}, unk_token="[UNK]")), unk_token="[UNK]"
+    )
+    assert "pieces with higher IDs follow" in origin_of(tokenizer, 1).sentence
+    assert "This row of the embedding matrix is unused" in origin_of(tokenizer, 3).sentence
+
+
+def test_a_part_stands_for_its_text():
+    vocabulary = {"▁": 0, "a": 1, "▁a": 2}
+    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[("▁", "a")]))
+    backend.decoder = decoders.Metaspace()
+    assert origin_of(PreTrainedTokenizerFast(tokenizer_object=backend), 2).parts[0].text == " a"
