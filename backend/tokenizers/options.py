@@ -7,7 +7,6 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
-from backend.contract.tokens.tokens import TokenizerOption
 from backend.tokenizers import AnyTokenizer
 
 FIELD = "model.tokenizer_options"
@@ -20,6 +19,8 @@ _COMMON = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
 }  # fmt: skip
 """What every tokenizer of transformers takes, whatever its class."""
+SWITCHES = ("add_prefix_space", "do_lower_case")
+"""What the window offers to turn on or off."""
 
 
 def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
@@ -84,23 +85,11 @@ def _prefix_space(backend: Any, on: bool) -> None:
             step.prepend_scheme = "always" if on else "never"
 
 
-def list_options(tokenizer: AnyTokenizer) -> list[TokenizerOption]:
-    """Every option worth a field, with its current value."""
+def switches(tokenizer: AnyTokenizer) -> dict[str, bool]:
+    """Those of SWITCHES that the tokenizer takes, and whether they are on."""
     defaults = _constructor_defaults(tokenizer)
-    found: list[TokenizerOption] = []
-    for name in sorted({*defaults, *_COMMON, *_options_of_steps(tokenizer)} - {"use_fast", "model_input_names"}):
-        value = _current_value(tokenizer, name, defaults.get(name))
-        if name.endswith("_token"):
-            found.append(TokenizerOption(name, "text", None if value is None else str(value)))
-        elif name in _SIDES:
-            found.append(TokenizerOption(name, "side", value))
-        elif isinstance(value, bool) or name.startswith(("add_", "do_", "clean_", "split_", "strip_")):
-            found.append(TokenizerOption(name, "switch", value if isinstance(value, bool) else None))
-        elif name in (ADDED, ADDED_SPECIAL):
-            found.append(TokenizerOption(name, "list", []))
-        elif name == "model_max_length":
-            found.append(TokenizerOption(name, "number", value if isinstance(value, int) and value < 10**9 else None))
-    return found
+    there = {*defaults, *_options_of_steps(tokenizer)}
+    return {name: bool(_current_value(tokenizer, name, defaults.get(name))) for name in SWITCHES if name in there}
 
 
 def _current_value(tokenizer: AnyTokenizer, name: str, default: Any) -> Any:

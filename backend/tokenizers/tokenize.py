@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from backend.contract.messages import plural
 from backend.contract.tokens.chat_template import template_among
-from backend.contract.tokens.options import USUAL, Side, TokenOptions
+from backend.contract.tokens.options import USUAL, TokenOptions
 from backend.contract.tokens.tokens import COUNTS, MessageSpan, RoundTrip, TokenizerDescription, Tokens, TokenTotals
 from backend.tokenizers import AnyTokenizer, chat, offsets, options
 from backend.tokenizers.encoding import encode, limit_of
 from backend.tokenizers.loading import opening_note
-from backend.tokenizers.resolve import ResolvedTokenizer
 from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_table import NOWHERE, Columns, Table, Tables
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
@@ -54,37 +53,25 @@ def tokenize(
     return Table(tables.arrays(columns, list(sources)), tables.finish(rest))
 
 
-def describe(tokenizer: AnyTokenizer, named: ResolvedTokenizer) -> TokenizerDescription:
-    """Everything in `TokenizerDescription`."""
+def describe(tokenizer: AnyTokenizer, note: str) -> TokenizerDescription:
+    """Everything in `TokenizerDescription`; `note` says what else was found by its name."""
     known = vocabulary_of(tokenizer)
     own = template_among(tokenizer.chat_template)
-    ids = tokenizer.get_vocab().values()
     return TokenizerDescription(
-        name=named.name_or_path,
-        found=str(tokenizer.name_or_path or named.name_or_path),
         tokenizer_class=type(tokenizer).__name__,
         fast=bool(tokenizer.is_fast),
         model=known.kind,
         byte_level=known.byte_level,
         byte_fallback=known.byte_fallback,
         vocabulary=len(tokenizer),
-        highest_id=max(ids, default=-1),
-        added_tokens=len(known.added),
-        special_tokens={role: str(token) for role, token in tokenizer.special_tokens_map.items()},
         limit=limit_of(tokenizer),
-        padding_side=_side(tokenizer.padding_side),
-        truncation_side=_side(tokenizer.truncation_side),
         stored_truncation=options.stored_truncation(tokenizer),
         stored=options.stored_options(tokenizer),
         chat_template=own or chat.plain_template(tokenizer),
         chat_template_is_plain=not own,
-        options=options.list_options(tokenizer),
-        notes=[note for note in (named.note, opening_note(tokenizer)) if note],
+        switches=options.switches(tokenizer),
+        notes=[one for one in (note, opening_note(tokenizer)) if one],
     )
-
-
-def _side(value: str) -> Side:
-    return "left" if value == "left" else "right"
 
 
 def about(tokenizer: AnyTokenizer, notes: tuple[str, ...] = ()) -> Tokens:

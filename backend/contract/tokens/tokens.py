@@ -6,11 +6,9 @@ as in `TokenColumns`, and its schema metadata has under `answer` the JSON of `To
 or a long text, which are written block by block, it is in the metadata of the last record batch.
 """
 
-from typing import Any, Literal
-
 import msgspec
 
-from backend.contract.tokens.options import Side, TokenizerQuestion, TokenOptions
+from backend.contract.tokens.options import TokenizerQuestion, TokenOptions
 
 MAX_IN_JSON = 4_000
 """More tokens than these come as an Arrow file."""
@@ -165,21 +163,9 @@ class Tokens(TokenTotals, frozen=True, kw_only=True):
     """Sentences worth reading, for example that lone surrogates were replaced."""
 
 
-class TokenizerOption(msgspec.Struct, frozen=True):
-    """An option of `model.tokenizer_options` that this tokenizer takes."""
-
-    name: str
-    kind: Literal["switch", "side", "number", "text", "list"]
-    value: Any = None
-    """The current value; None if the tokenizer does not say."""
-
-
 class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `describe_tokenizer {tokenizer, revision, options}`: what a tokenizer says about itself."""
 
-    name: str
-    found: str
-    """The folder or file that was opened."""
     tokenizer_class: str
     fast: bool
     """It has a backend of the tokenizers library: offsets are exact and `tokenizer_steps` answers."""
@@ -189,13 +175,7 @@ class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
     byte_fallback: bool = False
     vocabulary: int = 0
     """Pieces, added ones among them."""
-    highest_id: int = -1
-    added_tokens: int = 0
-    special_tokens: dict[str, str] = {}
-    """Name → piece: `cls_token` → `[CLS]`."""
     limit: int | None = None
-    padding_side: Side = "right"
-    truncation_side: Side = "right"
     stored_truncation: str = ""
     stored: TokenOptions = TokenOptions()
     """The same as options, by which it can be switched on again."""
@@ -203,5 +183,6 @@ class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Jinja, by which chats are written out."""
     chat_template_is_plain: bool = False
     """The tokenizer has none of its own: this one takes its place, here and in training."""
-    options: list[TokenizerOption] = []
+    switches: dict[str, bool] = {}
+    """Options of `model.tokenizer_options` that it takes and that are on or off: `do_lower_case` → True."""
     notes: list[str] = []

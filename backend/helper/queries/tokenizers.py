@@ -85,7 +85,7 @@ def _describe(arguments: Arguments, report: ReportProgress) -> TokenizerDescript
     from backend.tokenizers import tokenize
 
     named = _resolve(arguments)
-    return tokenize.describe(_open_named(named), named)
+    return tokenize.describe(_open_named(named), named.note)
 
 
 def _compare_text(arguments: Arguments, report: ReportProgress) -> TextComparison:

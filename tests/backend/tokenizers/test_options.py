@@ -7,6 +7,7 @@ from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.tokenizers.loading import fingerprint, open_tokenizer
+from backend.tokenizers.options import switches
 
 BERT_TINY = str(Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny")
 
@@ -30,6 +31,11 @@ def test_a_prefix_space_is_put_before_the_first_word(byte_level):
 def test_lower_casing_reaches_a_stored_normaliser(word_piece):
     cased = open_tokenizer(str(word_piece), options={"do_lower_case": False})
     assert cased.tokenize("THE") != open_tokenizer(str(word_piece)).tokenize("THE")
+
+
+def test_only_switches_that_do_something_are_offered(byte_level, word_piece):
+    assert switches(open_tokenizer(str(byte_level), options={"add_prefix_space": True})) == {"add_prefix_space": True}
+    assert switches(open_tokenizer(str(word_piece), options={"do_lower_case": False}))["do_lower_case"] is False
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

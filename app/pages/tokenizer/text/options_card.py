@@ -46,7 +46,7 @@ class OptionsCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Options"), parent, spacing=8)
         self._stored = TokenOptions()
-        self._own: dict[str, Any] = {}
+        self._own: dict[str, bool] = {}
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.special = _switch(
@@ -135,15 +135,14 @@ class OptionsCard(Card):
 
     def _construction(self) -> dict[str, Any]:
         chosen = {name: box.isChecked() for name, box in self.switches.items() if name in self._own}
-        return {name: on for name, on in chosen.items() if on != bool(self._own[name])}
+        return {name: on for name, on in chosen.items() if on != self._own[name]}
 
     # What is offered
 
     def show_tokenizer(self, description: TokenizerDescription) -> None:
         """Offer this tokenizer's options; the user's choices are kept if possible."""
-        known = {option.name: option.value for option in description.options if option.kind == "switch"}
         chosen = self._construction()
-        self._own = {name: known[name] for name in self.switches if name in known}
+        self._own = {name: on for name, on in description.switches.items() if name in self.switches}
         for name, box in self.switches.items():
             with QSignalBlocker(box):
                 box.setVisible(name in self._own)

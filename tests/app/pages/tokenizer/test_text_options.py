@@ -14,13 +14,11 @@ from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.steps import ChosenPiece, Merge, Step, StepPart, TokenizerSteps, WordTrace
-from backend.contract.tokens.tokens import TokenizerDescription, TokenizerOption, TokenPiece, Tokens
+from backend.contract.tokens.tokens import TokenizerDescription, TokenPiece, Tokens
 from tests.app.example_tokens import HELLO, PAD, answer
 from tests.app.pages.tokenizer.text_tab_questions import asked
 
 DESCRIPTION = TokenizerDescription(
-    name="x",
-    found="/x",
     tokenizer_class="BertTokenizer",
     fast=True,
     model="WordPiece",
@@ -28,7 +26,7 @@ DESCRIPTION = TokenizerDescription(
     limit=512,
     stored_truncation="The tokenizer's file specifies truncation to 128 tokens, which is turned off here.",
     stored=TokenOptions(max_length=128, truncation_side="left", padding="max_length", padding_side="right"),
-    options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
+    switches={"do_lower_case": True},
 )
 
 
@@ -54,7 +52,7 @@ def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(text_tab: T
     text_tab.use("other")
     assert found[-1][1]["options"] == {"do_lower_case": False}
     text_tab._tokens.stop()
-    text_tab._on_description(msgspec.structs.replace(DESCRIPTION, options=[]))
+    text_tab._on_description(msgspec.structs.replace(DESCRIPTION, switches={}))
     assert found[-1][0] == "tokenize"
     assert "options" not in found[-1][1]
 
