@@ -7,15 +7,12 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
-from app.core.backend_words import translate_word
 from app.core.draft.model_consent import CODE_FIELD, TRUST
 from app.core.i18n import tr
 from app.services.context import AppContext
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox
-from app.widgets.card import label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress import ThinProgressBar
+from app.widgets.progress import WorkRow
 from backend.contract.rpc.models import ModelCode
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
@@ -23,50 +20,35 @@ SLOW_MS = 400
 """After this the line appears."""
 
 
-class WorkingRow(QWidget):
+class WorkingRow(WorkRow):
     """Hidden until work reported by `is_working` takes long."""
-
-    stop_requested = Signal()
 
     def __init__(self, is_working: Callable[[], bool], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._is_working = is_working
-        self.bar, self.words = ThinProgressBar(), label("", "faint")
-        self.stop_button = IconButton(tr("Stop"), "stop", "quiet", clicked=self.stop_requested)
-        hbox((self.bar, 1), self.words, self.stop_button, margins=(4, 0, 0, 0), parent=self)
         self.slow = QTimer(self, interval=SLOW_MS, singleShot=True)
         self.slow.timeout.connect(self._appear)
         self.hide()
 
-    def begin(self) -> None:
+    def begin(self, words: str = tr("Working")) -> None:
         """A query was sent."""
+        super().begin(words)
         self.slow.start()
 
     def show_progress(self, progress: Progress) -> None:
         """Show the progress."""
+        super().show_progress(progress)
         if progress.total:
-            self.bar.set_fraction(progress.done / progress.total)
-            self.words.setText(
-                tr(
-                    "{done:.0%} of {total:,} {unit}",
-                    done=progress.done / progress.total,
-                    total=progress.total,
-                    unit=translate_word(progress.unit),
-                )
-            )
             self._appear()
 
     def end(self) -> None:
         """The query is done or cancelled."""
+        super().end()
         self.slow.stop()
         self.hide()
-        self.words.setText("")
 
     def _appear(self) -> None:
-        if self._is_working() and self.isHidden() and not self.slow.isActive():
-            if not self.words.text():
-                self.bar.set_fraction(None)
-                self.words.setText(tr("Working…"))
+        if self._is_working() and not self.slow.isActive():
             self.show()
 
 

@@ -92,7 +92,7 @@ class TextTab(TokenizerTab):
     def _answer(self, parent: QWidget) -> QWidget:
         holder = QWidget(parent)
         self.working = WorkingRow(lambda: any(one.open for one in self._questions if one is not self._steps))
-        self.working.stop_requested.connect(self.stop)
+        self.working.stop.clicked.connect(self.stop)
         self.results = QStackedWidget(holder)
         self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
         self.decoded = DecodedView(decoded)

@@ -240,7 +240,7 @@ def test_long_work_has_a_bar_and_can_be_stopped(text_tab: TextTab, monkeypatch, 
     text_tab.working.show_progress(Progress(250_000, 500_000, "characters"))
     assert not text_tab.working.isHidden()
     assert text_tab.working.bar.fraction() == 0.5
-    text_tab.working.stop_button.click()
+    text_tab.working.stop.click()
     assert text_tab.working.isHidden()
     assert text_tab.counts.text() == "Stopped."
     assert not text_tab._tokens.open
