@@ -24,11 +24,15 @@ def rate(counts: LanguageCounts, tokenizer: int, by: str) -> float | None:
     return counts.tokens[tokenizer] / whole if whole else None
 
 
-def bars(found: DataComparison, by: str) -> tuple[list[str], list[list[float]]]:
-    """The groups' names, and each tokenizer's bar height in every group."""
-    groups = _groups(found)[: MAX_GROUPS + 1]
-    heights = [[rate(one, tokenizer, by) or 0.0 for one in groups] for tokenizer in range(len(found.tokenizers))]
-    return [one.language or ALL for one in groups], heights
+def rates_by_language(found: DataComparison, by: str) -> dict[str, list[float]]:
+    """Each tokenizer's rate in all languages together and in each of the first ones."""
+    tokenizers = range(len(found.tokenizers))
+    return {
+        one.language or (ALL if one is found.total else "–"): [
+            rate(one, tokenizer, by) or 0.0 for tokenizer in tokenizers
+        ]
+        for one in _groups(found)[: MAX_GROUPS + 1]
+    }
 
 
 def _groups(found: DataComparison) -> list[LanguageCounts]:

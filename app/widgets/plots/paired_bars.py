@@ -12,7 +12,7 @@ from app.widgets.accessibility import Role
 
 TITLE, ROW, BAR, GAP = 22, 20, 8, 12
 NAME, VALUE = 96, 60
-TOKENS = ("accent", "plot_2", "plot_3", "plot_4")
+TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
 
 
 @dataclass(frozen=True)

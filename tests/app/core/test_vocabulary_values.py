@@ -4,7 +4,7 @@ import pytest
 
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import tree_lines
-from app.core.text.tokenizer_comparison import bars, gaps, padding_rows, rate_rows
+from app.core.text.tokenizer_comparison import gaps, padding_rows, rate_rows, rates_by_language
 from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column
@@ -113,6 +113,4 @@ def test_rows_without_a_value_are_sorted_to_the_end():
 
 
 def test_bars_stand_by_language_for_each_tokenizer():
-    groups, heights = bars(FOUND, "rows")
-    assert groups[:2] == ["All", "en"]
-    assert heights == [[4.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
+    assert rates_by_language(FOUND, "rows") == {"All": [4.0, 5.0], "en": [5.0, 5.0], "–": [2.0, 5.0]}

@@ -13,11 +13,11 @@ from app.core.text.length_bins import length_bins
 from app.widgets.accessibility import Role, TabOrder, speak_roles
 from app.widgets.card import Card, KpiTile
 from app.widgets.pill import Pill
-from app.widgets.plots.bar_plot import BarPlot, Bars
 from app.widgets.plots.confusion_matrix import ConfusionMatrix
 from app.widgets.plots.label_bars import Bar, LabelBars
 from app.widgets.plots.length_histogram import LengthHistogram
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.plots.threshold_plot import ThresholdPlot
 from app.widgets.progress import ThinProgressBar
 from tests.app.reading_order import wrong_turns
@@ -109,8 +109,9 @@ def matrix() -> QWidget:
 
 
 def bars() -> QWidget:
-    made = BarPlot("Accuracy")
-    made.show_bars(["first", "second"], [Bars("accuracy", [0.8, 0.9], "plot_1")])
+    made = PairedBars()
+    made.setAccessibleName("Accuracy")
+    made.show_groups(["first", "second"], [Group("Accuracy", [0.8, 0.9], ["0.8", "0.9"])])
     return made
 
 

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import number, sentence
-from app.core.i18n import tr, trn
+from app.core.i18n import figure, tr, trn
 from app.core.table_rows import TableRows
-from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, bars, rate_rows
+from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, rate_rows, rates_by_language
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
@@ -18,13 +18,13 @@ from app.pages.tokenizer.tokenizer_tab import READING, TokenizerTab, waiting_que
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox, holder, stack, vbox
+from app.widgets.boxes import hbox, holder, scroll_area, stack, vbox
 from app.widgets.card import Card, TableCard
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
-from app.widgets.plots.bar_plot import BarPlot, Bars
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.progress import WaitingStack
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
@@ -267,9 +267,10 @@ class ComparedData(QWidget):
         self.summary = ElidedLabel("", "faint")
         table = TableCard(self.table, self.summary)
         self.measure, row = chips([*(title for title, _ in MEASURES), tr("Lengths")], self._show_measure)
-        self.bars = BarPlot(tr("Tokens per word, character or row"))
+        self.bars = PairedBars()
+        self.bars.setAccessibleName(tr("Tokens per word, character or row"))
         self.card = Card(tr("Tokens"))
-        self.card.add(self.bars, 1)
+        self.card.add(scroll_area(holder(vbox(self.bars, 1))), 1)
         styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
         self.lengths = LivePlot(tr("Rows by token count"), styles, "tokens")
         self.plots = stack(self.card, self.lengths)
@@ -311,11 +312,12 @@ class ComparedData(QWidget):
             return
         by = MEASURES[place][1]
         self.card.set_title(UNITS[by])
-        groups, heights = bars(self._found, by)
-        drawn = [
-            Bars(name, values, token) for name, values, token in zip(self._names, heights, COLOR_TOKENS, strict=False)
+        rates = rates_by_language(self._found, by)
+        most = max((value for values in rates.values() for value in values), default=0)
+        groups = [
+            Group(name, values, [figure(value, ".3f") for value in values], most) for name, values in rates.items()
         ]
-        self.bars.show_bars(groups, drawn, UNITS[by])
+        self.bars.show_groups(self._names, groups)
         self.plots.setCurrentIndex(0)
 
     def _on_sort_requested(self, column: str, descending: bool) -> None:

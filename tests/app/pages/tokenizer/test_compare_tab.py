@@ -152,7 +152,7 @@ def test_a_column_of_data_is_compared_as_table_and_plot(qtbot, tab: CompareTab):
     qtbot.waitUntil(lambda: tab.waiting.currentWidget() is tab.compared)
     assert tab.compared.table.shown_count() == 4
     assert tab.compared.table.shown_text(1, "per_word") == "2.500"
-    assert tab.compared.bars.accessibleDescription().startswith("All: one 1.25")
+    assert tab.compared.bars.accessibleDescription().startswith("All: one 1.250, ")
 
 
 def test_lengths_are_a_plot_of_their_own(qtbot, tab: CompareTab):
