@@ -226,6 +226,8 @@ class Follower:
                 if event.split != "validation":
                     measured = format_metrics(event.metrics) or "no labels to evaluate with"
                     self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
+            case events.ModelExported():
+                self._screen.line(f"the saved model is from step {event.step}")
             case events.RunFinished():
                 self._finished = event
             case _:

@@ -8,7 +8,7 @@ from typing import Any
 from app.core import formatting
 from app.core.backend_messages import translate_messages
 from app.core.backend_words import SPLITS, capitalize, translate_word
-from app.core.i18n import thin, tr, trn
+from app.core.i18n import inside, thin, tr, trn
 from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
 from backend.contract.messages import learn
@@ -71,8 +71,8 @@ class RunState:
     skipped: list[events.RowsSkipped] = field(default_factory=list)
     checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
     predictions: dict[str, events.PredictionsWritten] = field(default_factory=dict)
-    has_model: bool = False
-    """Whether `model/` was written."""
+    exported: events.ModelExported | None = None
+    """The latest `model/` that was written."""
     answered: list[events.RequestAnswered] = field(default_factory=list)
     resumes: list[Resume] = field(default_factory=list)
     journal: list[JournalLine] = field(default_factory=list)
@@ -209,6 +209,27 @@ class RunState:
         """The newest value of a validation metric."""
         series = self.metric_series.get(name)
         return series.last if series and not math.isnan(series.last or 0.0) else None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether `model/` was written."""
+        return self.exported is not None
+
+    @property
+    def saved_model(self) -> str:
+        """Which step's weights `model/` has, and why those; empty before there are any."""
+        if self.exported is None:
+            return ""
+        step, decides = self.exported.step, self.plan.best_metric if self.plan else None
+        shown = formatting.group_digits(step)
+        if decides and self.best is not None and self.best.step == step:
+            if decides == "loss":
+                return tr("The saved model is from step {step}, the lowest evaluation loss", step=shown)
+            metric = inside(formatting.metric_title(decides))
+            return tr("The saved model is from step {step}, the best {metric}", step=shown, metric=metric)
+        if step == self.step:
+            return tr("The saved model is from step {step}, the last one", step=shown)
+        return tr("The saved model is from step {step}", step=shown)
 
     # One method per event
 
@@ -357,14 +378,12 @@ class RunState:
     def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
         self.pace.add_other(event.seconds)
         self.checkpoints[event.step] = event
-        self._note(
-            event,
-            tr(
-                "Saved checkpoint at step {step}{value}",
-                step=event.step,
-                value=" (best)" if event.is_best and self.best else "",
-            ),
+        words = (
+            tr("Saved checkpoint at step {step} (best)", step=event.step)
+            if event.is_best and self.best
+            else tr("Saved checkpoint at step {step}", step=event.step)
         )
+        self._note(event, words)
 
     def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
         self.checkpoints.pop(event.step, None)
@@ -378,8 +397,9 @@ class RunState:
         self._note(event, in_titles(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
-        self.has_model = True
+        self.exported = event
         self._note(event, tr("Saved model to {folder}", folder=event.folder))
+        self._note(event, self.saved_model)
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event

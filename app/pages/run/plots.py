@@ -301,9 +301,7 @@ class RunPlots(RememberedSplitter):
             for resume in effective_resumes(state.resumes)
         ]
         if best is not None:
-            decides = (state.plan.best_metric if state.plan else None) or "loss"
-            title = tr("best: {metric}", metric=formatting.metric_title(decides))
-            lines.append((self._place(state, best), title, "success"))
+            lines.append((self._place(state, best), _title_of_best(state), "success"))
         ticks = [self._place(state, step) for step in sorted(state.checkpoints)]
         ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]
         for plot in self._all():
@@ -319,6 +317,14 @@ class RunPlots(RememberedSplitter):
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
             return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
         return tr("resumed")
+
+
+def _title_of_best(state: RunState) -> str:
+    """What is best there; without a deciding metric that step is the lowest loss, and its model is not the saved one."""
+    decides = state.plan.best_metric if state.plan else None
+    if decides in (None, "loss"):
+        return tr("lowest evaluation loss")
+    return tr("best: {metric}", metric=formatting.metric_title(decides))
 
 
 @dataclass(eq=False)

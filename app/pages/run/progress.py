@@ -108,7 +108,8 @@ def stage_words(state: RunState, outcome: RunStatus) -> str:
     """`Training · step 120 of 600 · epoch 1.2 of 4`, or how and where the run ended."""
     if not outcome.alive or state.finished is not None:
         at = tr("at {step_words}", step_words=_step_words(state)) if state.step else ""
-        return outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
+        ended = outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
+        return " · ".join(filter(None, [ended, state.saved_model]))
     if not state.stage:
         return f"{outcome.title}…"
     words = capitalize(translate_word(state.stage))

@@ -145,6 +145,7 @@ def test_an_evaluation_is_one_line_with_both_splits(tmp_path: Path) -> None:
         evaluation(5, "train", 0.75),
         events.StageStarted(time=0, stage="training"),
         evaluation(10, "validation", 0.25),
+        events.ModelExported(time=0, folder="model", step=5),
         events.RunFinished(time=0, state="finished", step=10),
     ]
     folder.events.write_bytes(b"".join(events.encode(each) for each in told))
@@ -154,6 +155,7 @@ def test_an_evaluation_is_one_line_with_both_splits(tmp_path: Path) -> None:
         "after step 5: validation accuracy 0.5, the best so far; train accuracy 0.75",
         "after step 10: validation accuracy 0.25",
     ]
+    assert screen.lines[-1] == "the saved model is from step 5"
 
 
 def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_resumes_it(
