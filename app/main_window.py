@@ -186,6 +186,8 @@ class MainWindow(QMainWindow):
         self.sidebar.set_page([module for _, _, module in PAGES].index(name))
         if self.pages.currentWidget() is not panel:
             self.pages.setCurrentWidget(panel)
+        elif hasattr(panel, "on_chosen_again"):
+            panel.on_chosen_again()  # type: ignore[attr-defined]
         if hasattr(panel, "on_shown"):
             panel.on_shown()  # type: ignore[attr-defined]
         self._see_endings()

@@ -175,7 +175,7 @@ def value_words(value: Any, most: int = 40) -> str:
     if value is None or value == "" or value == [] or value == {}:
         return tr("not set")
     if isinstance(value, bool):
-        return "on" if value else "off"
+        return tr("on") if value else tr("off")
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < 1e15
         words = figure(int(value) if whole else value).replace("e-0", "e-")

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import formatting
+from app.core.backend_words import capitalize, translate_word
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Series
+from app.core.setting_titles import title_of_key
 
 _OF_STEPS = {
     "loss": tr("Training loss"),
@@ -57,6 +59,17 @@ def names_of(runs: Sequence[RunSummary]) -> list[str]:
     short = [_DATE.sub("", run.name) for run in runs]
     folders = [name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)]
     return [title if titles.count(title) == 1 else folder for title, folder in zip(titles, folders, strict=True)]
+
+
+def setting_names(keys: Sequence[str]) -> list[str]:
+    """Each setting's title, with its key if several of them share a title."""
+    titles = [_setting_title(key) for key in keys]
+    return [title if titles.count(title) == 1 else f"{title} ({key})" for title, key in zip(titles, keys, strict=True)]
+
+
+def _setting_title(key: str) -> str:
+    title, name = title_of_key(key), key.rpartition(".")[2]
+    return translate_word(capitalize(name.replace("_", " "))) if title == name else title
 
 
 def final_cells(run: RunSummary, name: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidge
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import metric_title
 from app.core.i18n import localize_number, tr, trn
-from app.core.runs.run_comparison import final_cells, names_of
+from app.core.runs.run_comparison import final_cells, names_of, setting_names
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_status import TITLES
 from app.core.tasks import task_title
@@ -117,9 +117,9 @@ class CompareView(QWidget):
     def _show_settings(self) -> None:
         specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
         table = settings_table(specs, everything=self.everything.isChecked())
-        self.settings.show_rows(
-            (tr("Setting"), *table.header[1:]), [[*map(localize_number, row)] for row in table.rows]
-        )
+        names = setting_names([key for key, *_ in table.rows])
+        rows = [[name, *map(localize_number, values)] for name, (_, *values) in zip(names, table.rows, strict=True)]
+        self.settings.show_rows((tr("Setting"), *table.header[1:]), rows)
         none = tr("These runs have identical settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 

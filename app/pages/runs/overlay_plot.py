@@ -35,12 +35,16 @@ COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 PATH = Qt.ItemDataRole.UserRole
 VALUE = Qt.ItemDataRole.UserRole + 1
 GAP = 10
+BESIDE_NAME = 170
+"""Pixels of the check box, the line, the value and the card's margins."""
 
 SMOOTHINGS = {tr("None"): 0.0, tr("Light"): 0.01, tr("Medium"): 0.03, tr("Strong"): 0.1}
 """Words → the share of the curve that one point is the mean of."""
 FEED_MS = 25
 FEED_SECONDS = 0.003
 PORTION = 2000
+LEAST_LIST = 260
+"""Pixels of the list of runs; longer names get up to a third of the width."""
 DETAIL, LEAST_DETAIL = 5000, 200
 """Points of all curves together that are drawn, and of one at least."""
 
@@ -175,7 +179,8 @@ class OverlayPlot(QWidget):
             self.plot.set_curve_hidden(str(path), True)
         self._split.insertWidget(0, self.plot)
         self._split.setStretchFactor(0, 1)
-        self._split.setSizes([self.width() - 274, 260])
+        listed = min(max(LEAST_LIST, self.legend.wanted_width()), self.width() // 3)
+        self._split.setSizes([self.width() - listed - 14, listed])
         self._feeds = [_Feed(path, str(path)) for path in self._names]
         self.feed_soon()
 
@@ -272,6 +277,13 @@ class CurveList(QListWidget):
             item.setCheckState(Qt.CheckState.Unchecked if path in hidden else Qt.CheckState.Checked)
             self.addItem(item)
         self.blockSignals(False)
+
+    def wanted_width(self) -> int:
+        """Pixels of the card with which every name and value is shown whole."""
+        longest = max(
+            (self.fontMetrics().horizontalAdvance(self.item(row).text()) for row in range(self.count())), default=0
+        )
+        return longest + BESIDE_NAME
 
     def show_values(self, values: Mapping[Path, str]) -> None:
         """Set the value beside each name."""

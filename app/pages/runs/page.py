@@ -172,6 +172,11 @@ class Page(QWidget):
         """The page came to the front: refresh at once."""
         self._context.library_watcher.refresh_now()
 
+    def on_chosen_again(self) -> None:
+        """The page was chosen while it is in front: lead back to the list."""
+        if self.compared is not None and self._whole.currentWidget() is self.compared:
+            self.compared.close_view()
+
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         of_chosen = {
@@ -200,10 +205,10 @@ class Page(QWidget):
 
     def _on_runs_changed(self) -> None:
         if self.isVisible() or not self.window().isVisible():  # behind another page it waits for `showEvent`
-            self._refresh()
+            self._refresh(keeps_place=True)
 
-    def _refresh(self) -> None:
-        self._show_runs()
+    def _refresh(self, *, keeps_place: bool = False) -> None:
+        self._show_runs(keeps_place=keeps_place)
         if self.compared is not None:
             self.compared.follow()
 
@@ -212,11 +217,11 @@ class Page(QWidget):
         self._refresh()
         super().showEvent(event)
 
-    def _show_runs(self) -> None:
+    def _show_runs(self, *_: object, keeps_place: bool = False) -> None:
         every = self._context.library.runs
         self._options = replace(self._options, words=self.search.text(), group=self.group.currentData())
         found = matching(every, self._options.words)
-        self.table.set_lines(arrange(every, self._options))
+        self.table.set_lines(arrange(every, self._options), keeps_place=keeps_place)
         self._pages.setCurrentIndex(1 if found else 2 if every else 0)
         self.search.setVisible(bool(every))
         self.group.setVisible(bool(every))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPalette
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QCursor, QFont, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyle,
@@ -80,6 +80,8 @@ class RunTable(GroupedList):
         self._pills, self._names = _StatePill(self), RunName(self)
         self._chosen: set[Path] = set()
         self._changing = False
+        self._waiting: Sequence[Line] | None = None
+        """Lines that would move what is under the mouse."""
         self.setItemDelegateForColumn(STATE, self._pills)
         self.setItemDelegateForColumn(NAME, self._names)
         self.setAlternatingRowColors(True)
@@ -106,13 +108,55 @@ class RunTable(GroupedList):
         """The listed runs."""
         return self._model.items
 
-    def set_lines(self, lines: Sequence[Line]) -> None:
-        """List these."""
+    def set_lines(self, lines: Sequence[Line], *, keeps_place: bool = False) -> None:
+        """List these. With `keeps_place` the run under the mouse stays there, if need be until the mouse has left."""
+        pointed = self._run_at(self._mouse_y()) if keeps_place and self.viewport().underMouse() else None
+        self._waiting = lines if pointed is not None and self._would_move(pointed, lines) else None
+        if self._waiting is not None:
+            latest = {line.path: line for line in lines if isinstance(line, RunSummary)}
+            lines = [latest[line.path] if isinstance(line, RunSummary) else line for line in self._model.lines]
+        is_scrolled = keeps_place and self.verticalScrollBar().value() > 0
+        anchor = pointed or (self._run_at(0) if is_scrolled else None)
+        top = self._top_of(anchor) if anchor else 0
         chosen = set(self._chosen)
         if self._model.set(lines):
             self.span_headings()
             self._select(chosen)
+            if anchor:
+                self._scroll_to(anchor, top)
         self.run_chosen.emit(self.chosen())
+
+    def _mouse_y(self) -> int:
+        return self.viewport().mapFromGlobal(QCursor.pos()).y()
+
+    def _run_at(self, y: int) -> Path | None:
+        run = self._model.item(self.rowAt(y))
+        return run.path if run is not None else None
+
+    def _top_of(self, path: Path) -> int:
+        """Pixels between the header and the run's line."""
+        return next((self.rowViewportPosition(row) for row in self._rows_of({path})), 0)
+
+    def _would_move(self, anchor: Path, lines: Sequence[Line]) -> bool:
+        """Whether these lines, which have every run of now, cannot be scrolled so that the run stays where it is."""
+        paths = [line.path if isinstance(line, RunSummary) else None for line in lines]
+        if not {run.path for run in self._model.items} <= set(paths):
+            return False
+        height = self.verticalHeader().defaultSectionSize()
+        wanted = paths.index(anchor) * height - self._top_of(anchor)
+        return not 0 <= wanted <= max(0, len(lines) * height - self.viewport().height())
+
+    def _scroll_to(self, path: Path, top: int) -> None:
+        """Scroll so that the run is that many pixels below the header."""
+        self.updateGeometries()  # else the scroll bar would still end where the lines before did
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.value() + self._top_of(path) - top)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Show what has waited for the mouse to leave."""
+        if event.type() == QEvent.Type.Leave and self._waiting is not None:
+            self.set_lines(self._waiting)
+        return super().viewportEvent(event)
 
     def chosen(self) -> RunSummary | None:
         """The selected run; None if several are selected."""

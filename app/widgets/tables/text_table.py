@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
@@ -62,6 +62,8 @@ class TextTable(QTableView):
         super().__init__(parent)
         theme.follow(self)
         self._texts = _Texts(self)
+        self._wanted: list[int] = []
+        """Pixels with which every column would show its longest text."""
         self.setModel(self._texts)
         self.setItemDelegate(DirectedText(self))
         self.setAccessibleName(name)
@@ -81,13 +83,26 @@ class TextTable(QTableView):
         header.setMinimumHeight(ROW_HEIGHT)
 
     def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show these texts, sizing each column to its texts within limits."""
+        """Show these texts, sizing each column to its texts, within limits if they do not all fit."""
         self._texts.set(header, rows)
         metrics = self.fontMetrics()
-        for column, title in enumerate(header):
-            longest = max((metrics.horizontalAdvance(row[column]) for row in rows[:200]), default=0)
-            wanted = max(longest, metrics.horizontalAdvance(title)) + 32
-            self.setColumnWidth(column, min(MAX_WIDTH, max(LEAST_WIDTH, wanted)))
+        longest = [
+            max(metrics.horizontalAdvance(text) for text in (title, *(row[column] for row in rows[:200])))
+            for column, title in enumerate(header)
+        ]
+        self._wanted = [max(LEAST_WIDTH, width + 32) for width in longest]
+        self._set_widths()
+
+    def _set_widths(self) -> None:
+        fits = sum(self._wanted) <= self.viewport().width()
+        for column, wanted in enumerate(self._wanted):
+            self.setColumnWidth(column, wanted if fits else min(MAX_WIDTH, wanted))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room for whole texts."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._set_widths()
 
     def set_choosable(self, hint: str) -> None:
         """Make rows selectable, with a hint that says what happens; empty: not selectable."""

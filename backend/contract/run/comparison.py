@@ -71,6 +71,8 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
 def _format_value(value: Any) -> str:
     if value is None or value in ({}, []):
         return ABSENT  # empty, or not in this spec: either way the default holds
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value).replace("e-0", "e-")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QCursor, QEnterEvent
+from PySide6.QtWidgets import QApplication, QMessageBox, QStackedWidget, QWidget
 
 from app.core.runs.run_columns import COLUMNS
 from app.core.runs.run_status import kind_of
@@ -188,6 +189,65 @@ def test_a_click_on_a_header_sorts_and_a_second_one_turns_it_round(panel):
     assert steps == sorted(steps, reverse=True)
     header.sectionClicked.emit(NAMES.index("steps"))
     assert [run.step for run in panel.table.runs] == sorted(steps)
+
+
+@pytest.fixture
+def pointed(panel):
+    """Moves the mouse over a run, and says where its line is."""
+
+    def top() -> int:
+        row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
+        return panel.table.rowViewportPosition(row)
+
+    place = QPointF(40, top() + 10)
+    QCursor.setPos(panel.table.viewport().mapToGlobal(place.toPoint()))
+    QApplication.sendEvent(panel.table.viewport(), QEnterEvent(place, place, place))
+    return top
+
+
+def start_another(panel: Page, context, runs: Path, name: str) -> None:
+    """A run that was started just now, which the list has at its top."""
+    copied = shutil.copytree(runs / "sentiment-finished", runs / name)
+    events = (copied / "events.jsonl").read_text(encoding="utf-8")
+    (copied / "events.jsonl").write_text(events.replace('"time":1795', '"time":1895'), encoding="utf-8")
+    context.library.refresh()
+    context.library_watcher.changed.emit()
+
+
+def test_run_under_the_mouse_stays_there_when_another_one_starts(panel, context, runs, pointed):
+    before = pointed()
+    start_another(panel, context, runs, "new")
+    assert pointed() == before
+    assert len(panel.table.runs) == 5  # all fit, so nothing could be scrolled
+    QApplication.sendEvent(panel.table.viewport(), QEvent(QEvent.Type.Leave))
+    assert panel.table.runs[0].name == "new"
+
+
+def test_list_is_scrolled_so_that_the_run_under_the_mouse_stays(panel, context, runs, pointed):
+    panel.table.setFixedHeight(160)
+    panel.table.verticalScrollBar().setValue(40)
+    QCursor.setPos(panel.table.viewport().mapToGlobal(QPoint(40, pointed() + 10)))
+    before = pointed()
+    start_another(panel, context, runs, "new")
+    assert panel.table.runs[0].name == "new"
+    assert pointed() == before
+
+
+def test_what_a_person_does_to_the_list_never_waits_for_the_mouse(panel, pointed):
+    panel.search.setText("sentiment-lost")
+    assert len(panel.table.runs) == 1
+    panel.search.clear()
+    panel.group.setCurrentIndex(panel.group.findData("state"))
+    assert panel.table.model().index(0, 0).data() == "Finished  ·  2"
+
+
+def test_choosing_the_page_again_leads_from_the_comparison_to_the_list(panel):
+    panel.table.selectAll()
+    panel.buttons["compare"].click()
+    assert panel.compared.isVisible()
+    panel.on_chosen_again()
+    assert not panel.compared.isVisible()
+    assert panel.table.isVisible()
 
 
 def test_runs_are_gathered_in_groups_whose_headings_cannot_be_chosen(panel):
