@@ -173,6 +173,11 @@ def sentence(text: str, field: str | None = None) -> str:
     return capitalize(rest) if first.isalpha() else rest
 
 
+def with_full_stop(text: str) -> str:
+    """A sentence that another one may follow."""
+    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
+
+
 _SPLITS = {"data.train": tr("Training data"), "data.validation": tr("Validation data"), "data.test": tr("Test data")}
 
 

@@ -81,13 +81,14 @@ def _is_listening(coordinator: str) -> bool:
 
 
 def _nobody_error(run: RunFolder, position: Position, *, has_begun: bool) -> InputError:
+    waited = f"{position.timeout:g} {'second' if position.timeout == 1 else 'seconds'}"
     if not has_begun:
         return InputError(
-            f"{run.path}: no run was started there within {position.timeout:g} seconds; start the first host with the same folder, "
+            f"{run.path}: no run was started there within {waited}; start the first host with the same folder, "
             "on a disk that all hosts share"
         )
     return InputError(
-        f"hardware.coordinator: there is no answer at {position.coordinator} within {position.timeout:g} seconds; start the first host, "
+        f"hardware.coordinator: there is no answer at {position.coordinator} within {waited}; start the first host, "
         "and let this one reach that port",
         "hardware.coordinator",
     )

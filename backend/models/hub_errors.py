@@ -12,7 +12,7 @@ from huggingface_hub.errors import (
 )
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
+from backend.contract.messages import message, plural
 
 FIELD = "model.name_or_path"
 _DISK_FULL = 28
@@ -153,7 +153,9 @@ def _describe_not_found(error: Any) -> str:
 
 def _describe_wait(error: Any) -> str:
     seconds = str(error.response.headers.get("Retry-After", ""))
-    return message("wait {seconds} seconds", seconds=seconds) if seconds.isdigit() else message("wait a minute")
+    if not seconds.isdigit():
+        return message("wait a minute")
+    return plural("wait {count} second", "wait {count} seconds", int(seconds))
 
 
 def _kind(error: Exception) -> str:

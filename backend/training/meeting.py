@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import join, message
+from backend.contract.messages import join, message, plural
 from backend.contract.run.folder import RECORD_BYTES, ExitRecord, RunFolder, write_json
 from backend.contract.safe_files import read_unlinked
 from backend.engines.hosts import Position
@@ -35,10 +35,11 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
         if time.monotonic() >= until:
             raise _not_met(
                 here,
-                message(
-                    "{missing} did not connect within {timeout:g} seconds",
+                plural(
+                    "{missing} did not connect within {count} second",
+                    "{missing} did not connect within {count} seconds",
+                    round(here.timeout),
                     missing=_listed(missing),
-                    timeout=here.timeout,
                 ),
             )
         time.sleep(LOOK_SECONDS)
@@ -73,7 +74,11 @@ class Arrival:
         if time.monotonic() >= self._until:
             raise _not_met(
                 self._here,
-                message("the hosts could not communicate within {timeout:g} seconds", timeout=self._here.timeout),
+                plural(
+                    "the hosts could not communicate within {count} second",
+                    "the hosts could not communicate within {count} seconds",
+                    round(self._here.timeout),
+                ),
             )
 
     def _end(self, number: int) -> ExitRecord | None:

@@ -126,7 +126,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     first = Burnish(burnish.home, {"BURNISH_HOST": "0"}, in_process=False)
     done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert done.returncode == 1
-    assert "run failed: host 1 did not connect within 1 seconds. Run the same command on all 2 hosts" in done.stderr
+    assert "run failed: host 1 did not connect within 1 second. Run the same command on all 2 hosts" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     [
         ("", "hardware.hosts: the spec is the same on all 2 hosts"),
         ("2", "BURNISH_HOST: '2' is not a host number; hardware.hosts is 2, so use 0 to 1"),
-        ("1", "no run was started there within 1 seconds"),
+        ("1", "no run was started there within 1 second"),
     ],
 )
 def test_a_host_that_cannot_take_part_is_told_why(burnish: Burnish, number: str, words: str):

@@ -98,13 +98,13 @@ class OverviewCard(Card):
 
     def _place_tiles(self) -> None:
         self.right, self.wrong = label("", "value"), label("", "value")
-        self.mistakes = IconButton(tr("Most confident mistakes first"), "target", "quiet")
+        self.mistakes = IconButton(tr("Worst mistakes"), "target", "quiet")
         self.mistakes.setToolTip(tr("Show only wrong predictions, most confident first"))
         self.mistakes.clicked.connect(self.mistakes_wanted)
         self._tiles = QWidget(self)
         row = QHBoxLayout(self._tiles)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(24)
+        row.setSpacing(16)
         for value, words, role in ((self.right, tr("Correct"), "success"), (self.wrong, tr("Wrong"), "danger")):
             column = QVBoxLayout()
             column.setSpacing(0)

@@ -84,6 +84,11 @@ class EventsCard(Card):
         """Show one of PAGES."""
         self._chips.button(PAGES.index(name)).click()
 
+    def leave_process_log(self) -> None:
+        """Show the events of another run: the log was shown because of how the one before failed."""
+        if self._pages.currentWidget() is self.process:
+            self.show_page(PAGES[0])
+
     def clear(self) -> None:
         """Clear for another run."""
         self._taken = self._attention_lines = 0

@@ -227,6 +227,7 @@ class Page(QWidget):
             return
         self._drop_watcher()
         self._restart()
+        self.journal.leave_process_log()
         self.watcher = watcher = RunWatcher(path, self)
         watcher.advanced.connect(self._refresh_soon)
         watcher.restarted.connect(self._restart)
@@ -313,7 +314,8 @@ class Page(QWidget):
         outcome = self.watcher.outcome
         self.controls.show_outcome(outcome)
         self.fix_buttons.show_outcome(self.watcher.folder, outcome)
-        sentence = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
+        parts = [formatting.sentence(outcome.message), in_titles(outcome.hint)]
+        sentence = "\n".join(formatting.with_full_stop(part) for part in parts if part)
         if outcome.state in ("failed", "lost", "interrupted") and sentence:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", sentence)
             self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Events"))

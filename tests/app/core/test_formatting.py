@@ -35,3 +35,10 @@ def test_a_note_names_its_split_in_plain_words():
 def test_only_an_old_reading_says_how_old_it_is():
     assert formatting.reading_age(1000.0, 1059.0) == ""
     assert formatting.reading_age(1000.0, 1190.0) == "3 minutes ago"
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"), [("It failed", "It failed."), ("Resume it.", "Resume it."), ("Why?", "Why?")]
+)
+def test_sentence_that_another_one_follows_ends_with_a_full_stop(text: str, ended: str):
+    assert formatting.with_full_stop(text) == ended

@@ -63,6 +63,19 @@ def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Pag
     assert overview.note.text() == "Click a cell or a label to see its rows."
 
 
+def test_scores_of_the_file_before_are_gone_while_a_large_one_is_prepared(qtbot, panel: Page, runs: Path, monkeypatch):
+    panel.show_run(str(write_run(runs, "text_classification")))
+    overview = panel.browser.overview
+    qtbot.waitUntil(overview.matrix.isVisible, timeout=30_000)
+    monkeypatch.setattr(PredictionRows, "small", property(lambda _: False))
+
+    panel.show_run(str(write_run(runs, "text_classification", name="another")))
+
+    assert overview.note.text() == "Preparing the file, 0%"
+    assert not overview.right.isVisible()
+    assert not overview.matrix.isVisible()
+
+
 def test_unknown_task_is_shown_by_its_columns():
     assert registry.view_of("somebodys_own", ["text", "prediction", "probability_a"]) is LabelView
     assert registry.view_of("somebodys_own", ["text", "prediction"]) is PlainView

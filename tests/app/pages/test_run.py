@@ -277,6 +277,26 @@ def test_the_raw_log_is_there(qtbot, read):
     assert "RuntimeError: out of memory" in panel.journal.process.text()
 
 
+def test_process_log_of_a_failed_run_makes_way_for_the_events_of_the_next(read):
+    panel = read("sentiment-failed")
+    assert panel.journal.process.isVisible()
+    panel.show_run(str(panel.path.parent / "sentiment-finished"))
+    assert panel.journal.journal.isVisible()
+
+
+def test_why_a_run_failed_and_what_helps_are_two_sentences(shown, runs):
+    folder = RunFolder(runs / "sentiment-failed")
+    *lines, last = folder.events.read_text(encoding="utf-8").splitlines()
+    ended = {
+        **json.loads(last),
+        "message": "the disk is full; earlier checkpoints are untouched",
+        "hint": "Free some space",
+    }
+    folder.events.write_text("\n".join([*lines, json.dumps(ended), ""]), encoding="utf-8")
+    panel = shown("sentiment-failed")
+    assert panel.banner.text() == "The disk is full; earlier checkpoints are untouched.\nFree some space."
+
+
 def test_a_lost_run_can_be_resumed(read):
     panel = read("sentiment-lost")
     assert panel.controls.pill.text() == "Lost"
