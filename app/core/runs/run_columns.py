@@ -63,7 +63,7 @@ def _steps(run: RunSummary) -> str:
 _ALL = (
     Column("run", tr("Run"), lambda run: run.title.casefold(), lambda run: run.title),
     Column("state", tr("State"), _state_rank, state_words, width=136),
-    Column("task", tr("Task"), task_words, task_words, width=150, leaves=4),
+    Column("task", tr("Task"), task_words, task_words, width=168, leaves=4),
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
     Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=112, leaves=3),
     Column("best", tr("Best"), lambda run: run.best, _best, width=156, largest_first=True),
@@ -82,7 +82,7 @@ _ALL = (
         tr("Started"),
         lambda run: run.started or run.queued_since,  # what waits is the newest there is
         lambda run: formatting.moment(run.started),
-        width=110,
+        width=118,
         largest_first=True,
     ),
     Column(

@@ -177,8 +177,8 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
     row = QHBoxLayout()
     row.setSpacing(10)
     for tool in tools:
-        row.addWidget(tool)
-    row.addStretch(1)
+        row.addWidget(tool, 1 if tool.sizePolicy().hasHeightForWidth() else 0)  # words need no second line
+    row.addStretch(0 if tools[-1].sizePolicy().hasHeightForWidth() else 1)
     column = QVBoxLayout(side)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(10)
