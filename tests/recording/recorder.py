@@ -20,7 +20,8 @@ from typing import Any
 from tests.recording.cases import ROOT, TASKS, Case, all_cases, write_data, write_spec
 from tests.recording.facts import event_lines, flatten, loss_lines, metric_lines, steady
 
-BURNISH = str(Path(sys.executable).with_name("burnish"))
+BURNISH = [sys.executable, str(ROOT / "burnish")]
+"""The program of this tree; the installed one may belong to another checkout."""
 AT_ONCE = 2
 SECONDS = 600
 POLL_SECONDS = 0.01
@@ -143,7 +144,7 @@ class Recorder:
             for name in ("BURNISH_RUNS", "BURNISH_CACHE", "BURNISH_CONFIG", "HF_HOME")
         }
         return subprocess.Popen(
-            [BURNISH, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*BURNISH, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, encoding="utf-8", cwd=self.home, env={**os.environ, **SETTLED, **own, **environment},
         )  # fmt: skip
 
