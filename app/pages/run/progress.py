@@ -16,6 +16,7 @@ from app.widgets.boxes import hbox, vbox
 from app.widgets.card import KpiTile, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
+from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.metrics import is_at_chance
 
 CAPTIONS = {
@@ -41,6 +42,10 @@ REQUESTS = {
     "stop": (tr("Stop"), tr("Stopping…"), "stop"),
 }
 """Kind → words, words while it waits for the answer, icon."""
+SHORT = "checkpoint"
+"""The request that is an icon where there is little room."""
+ROOM_FOR_TIME, ROOM_FOR_WORDS = 820, 730
+"""Pixels of the row from which it shows the time left, and all buttons with their words."""
 BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "warning", "interrupted": "warning"}
 """State → colour of the bar."""
 
@@ -55,11 +60,13 @@ class RunRequests(QWidget):
         super().__init__(parent)
         self.waiting: dict[str, int] = {}
         """Kind of a request that was not answered yet → how many answers of its kind there were before."""
+        self._is_narrow = False
         self.buttons: dict[str, IconButton] = {}
         for kind, (words, doing, icon) in REQUESTS.items():
             button = self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             button.clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
             button.make_room(doing)
+            button.setAccessibleName(words)
             button.setEnabled(False)
         hbox(*self.buttons.values(), spacing=8, parent=self)
         self.hide()
@@ -67,11 +74,27 @@ class RunRequests(QWidget):
     def show_usable(self, outcome: RunStatus) -> None:
         """Enable the requests that are possible now; a queued run can only be stopped."""
         self.setVisible(outcome.alive)
-        for kind, (words, doing, _) in REQUESTS.items():
+        for kind, (_, doing, _) in REQUESTS.items():
             button = self.buttons[kind]
             button.setEnabled(not self.waiting.keys() & {kind, "stop"} and (kind == "stop" or not outcome.waits))
-            button.setText(doing if kind in self.waiting else words)
-            button.setToolTip(tr("The run is still queued.") if outcome.waits and kind != "stop" else "")
+            button.setText(doing if kind in self.waiting else self._words(kind))
+            hint = "" if button.text() else REQUESTS[kind][0]
+            button.setToolTip(tr("The run is still queued.") if outcome.waits and kind != "stop" else hint)
+
+    def set_narrow(self, is_narrow: bool) -> None:
+        """Show the first button as an icon if there is little room."""
+        if is_narrow == self._is_narrow:
+            return
+        self._is_narrow = is_narrow
+        button, (words, doing, _) = self.buttons[SHORT], REQUESTS[SHORT]
+        button.setText(doing if SHORT in self.waiting else self._words(SHORT))
+        button.setMinimumWidth(0)
+        if not is_narrow:
+            button.make_room(words, doing)
+        button.setToolTip(words if is_narrow else "")
+
+    def _words(self, kind: str) -> str:
+        return "" if kind == SHORT and self._is_narrow else REQUESTS[kind][0]
 
 
 class RunProgress(QWidget):
@@ -79,12 +102,18 @@ class RunProgress(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.stage, self.time_left = label("", "muted"), label("", "muted")
+        self.stage, self.time_left = ElidedLabel("", "muted"), label("", "muted")
         self.bar = ThinProgressBar()
         self.requests = RunRequests()
-        words = hbox(self.stage, 1, self.time_left)
+        words = hbox((self.stage, 1), self.time_left)
         hbox((vbox(words, self.bar, spacing=6), 1), self.requests, spacing=16, parent=self)
         self.setFixedHeight(self.requests.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave the stage its room: the time left stands above and below too."""
+        super().resizeEvent(event)
+        self.time_left.setVisible(event.size().width() >= ROOM_FOR_TIME)
+        self.requests.set_narrow(event.size().width() < ROOM_FOR_WORDS)
 
     def show_state(self, state: RunState, outcome: RunStatus, is_caught_up: bool) -> None:
         """Show the changed values."""

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import RunStatus
-from app.pages.run.progress import ProgressTiles
+from app.pages.run.progress import ProgressTiles, RunProgress
 from backend.contract.run import events
 
 
@@ -92,3 +92,27 @@ def test_the_first_step_brings_the_tiles_and_moves_nothing(qtbot, tiles: Progres
     QApplication.processEvents()
     assert all(tile.isVisible() for tile in tiles.tiles.values())
     assert below.geometry() == before
+
+
+def test_row_of_a_living_run_fits_the_smallest_window(qtbot, styled):
+    row, state = RunProgress(), started()
+    qtbot.addWidget(row)
+    state.apply(plan_of(10_000))
+    take_step(state)
+    row.resize(690, row.height())
+    row.show()
+    row.show_state(state, RunStatus("running"), is_caught_up=True)
+    row.requests.show_usable(RunStatus("running"))
+    checkpoint = row.requests.buttons["checkpoint"]
+    assert row.minimumSizeHint().width() <= 690
+    assert (checkpoint.text(), checkpoint.toolTip(), checkpoint.accessibleName()) == ("", *["Checkpoint now"] * 2)
+    assert not row.time_left.isVisible()
+    row.resize(1000, row.height())
+    assert checkpoint.text() == "Checkpoint now"
+    assert row.time_left.isVisible()
+
+
+def plan_of(total_steps: int) -> events.PlanMade:
+    return events.PlanMade(
+        time=1, total_steps=total_steps, steps_per_epoch=10, batch_size=8, micro_batch_size=8, accumulation=1, epochs=12
+    )
