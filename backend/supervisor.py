@@ -95,7 +95,9 @@ def supervise(
         if error.errno not in NO_ROOM:
             raise
         return _refuse(
-            message("{path}: the disk is full; free some space, or use a run folder on another disk", path=folder.path)
+            message(
+                "{path}: the disk is full; free up some space, or use a run folder on another disk", path=folder.path
+            )
         )
     finally:
         os.close(lock)

@@ -103,11 +103,13 @@ def describe_system_error(error: BaseException) -> str | None:
         return None
     if error.filename is None:
         return (
-            message("the disk is full; free some space, or write to another disk") if error.errno in NO_ROOM else None
+            message("the disk is full; free up some space, or write to another disk")
+            if error.errno in NO_ROOM
+            else None
         )
     name, reason = str(error.filename), (error.strerror or message("it cannot be used")).lower()
     if error.errno in NO_ROOM:
-        return message("{name}: the disk is full; free some space, or choose another folder", name=name)
+        return message("{name}: the disk is full; free up some space, or choose another folder", name=name)
     if error.errno == errno.EROFS:
         return message("{name}: the disk is read-only; choose a folder on another disk", name=name)
     if len(name) > 300:

@@ -140,7 +140,8 @@ def _write_error(error: OSError, name: str) -> InputError:
     number = error.errno or _number_of_a_copy(error)
     if number in NO_ROOM:
         return InputError(
-            "{name} cannot be written: the disk is full; free some space, or choose a file on another disk", name=name
+            "{name} cannot be written: the disk is full; free up some space, or choose a file on another disk",
+            name=name,
         )
     if number == errno.EROFS:
         return InputError("{name} cannot be written: the disk is read-only; choose a file on another disk", name=name)

@@ -89,7 +89,7 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         if error.errno not in _UNWRITABLE:
             raise
         raise InputError(
-            "the cache {parent} cannot be written ({strerror}); free some space there, or set "
+            "the cache {parent} cannot be written ({strerror}); free up some space there, or set "
             "BURNISH_CACHE to a folder on another disk",
             parent=folder.parent,
             strerror=error.strerror or error,

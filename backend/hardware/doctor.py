@@ -217,7 +217,7 @@ def _check_disk_space() -> Iterator[Finding]:
         yield Finding(
             state,
             message("{free:.1f} GB of disk space is free for {title}", free=free, title=title),
-            "" if state == "fine" else message("free some space"),
+            "" if state == "fine" else message("free up some space"),
         )
     memory = psutil.virtual_memory()
     free = memory.available / GB

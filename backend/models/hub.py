@@ -160,7 +160,7 @@ def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
     if left and left + _SPARE_BYTES > free:
         raise InputError(
             "{field}: {name} needs another {left:.2f} GB, but only {free:.2f} GB is free on the disk "
-            "of {parent}; free some space, or set HF_HOME to a folder on another disk",
+            "of {parent}; free up some space, or set HF_HOME to a folder on another disk",
             FIELD,
             field=FIELD,
             name=model.name,

@@ -52,7 +52,7 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
         )
     elif getattr(error, "errno", None) == _DISK_FULL:
         text = message(
-            "the disk became full while downloading {name}; free some space and start again to "
+            "the disk became full while downloading {name}; free up some space and start again to "
             "continue the download where it stopped",
             name=name,
         )

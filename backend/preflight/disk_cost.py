@@ -124,7 +124,7 @@ def _describe_shortage(short: DiskVolume, fixes: list[DiskFix]) -> str:
     advice = (
         message("choose one of the settings that need less")
         if any(fix.fits for fix in fixes)
-        else message("free some space, or choose another folder in Settings (BURNISH_RUNS and BURNISH_CACHE)")
+        else message("free up some space, or choose another folder in Settings (BURNISH_RUNS and BURNISH_CACHE)")
     )
     return message(
         "The disk will be full: the run writes about {needed} to {folder}, where {free} is free; {advice}",

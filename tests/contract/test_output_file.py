@@ -125,9 +125,9 @@ def write_half(path: Path, error: OSError) -> None:
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOSPC, "the disk is full; free some space"),
-        (errno.EDQUOT, "the disk is full; free some space"),
-        (errno.EFBIG, "the disk is full; free some space"),
+        (errno.ENOSPC, "the disk is full; free up some space"),
+        (errno.EDQUOT, "the disk is full; free up some space"),
+        (errno.EFBIG, "the disk is full; free up some space"),
         (errno.EROFS, "the disk is read-only; choose a file on another disk"),
     ],
 )

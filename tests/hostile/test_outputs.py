@@ -139,4 +139,4 @@ def test_full_disk_under_stdout_is_one_sentence(tmp_path: Path) -> None:
     done = shell("burnish describe --json --no-devices > /dev/full", tmp_path)
 
     assert done.returncode == 2
-    assert done.stderr == "the disk is full; free some space, or write to another disk\n"
+    assert done.stderr == "the disk is full; free up some space, or write to another disk\n"

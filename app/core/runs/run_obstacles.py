@@ -17,7 +17,7 @@ def resume_obstacle(run: RunSummary | RunStatus) -> str:
         return tr("The run is still queued.")
     if run.alive:
         return tr("The run is still in progress.")
-    return tr("The run is finished.") if run.state == "finished" else tr("The run would fail in the same way again.")
+    return tr("The run has finished.") if run.state == "finished" else tr("The run would fail in the same way again.")
 
 
 def stop_obstacle(run: RunSummary | RunStatus) -> str:

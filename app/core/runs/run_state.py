@@ -8,7 +8,7 @@ from typing import Any
 from app.core import formatting
 from app.core.backend_messages import translate_messages
 from app.core.backend_words import SPLITS, capitalize, translate_word
-from app.core.i18n import inside, thin, tr, trn
+from app.core.i18n import fill, inside, thin, tr, trn
 from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
 from backend.contract.messages import learn
@@ -22,6 +22,14 @@ KEPT_SAMPLES = 60
 """Evaluations whose sample rows are held."""
 COMPILING_LINE_SECONDS = 1.0
 """A program that was compiled in less gets no journal line."""
+
+
+REQUESTS = {
+    "checkpoint": tr("Checkpoint requested at step {step}"),
+    "pause": tr("Pause requested at step {step}"),
+    "stop": tr("Stop requested at step {step}"),
+    "interrupt": tr("Interruption requested at step {step}"),
+}
 
 
 @dataclass(frozen=True)
@@ -390,7 +398,8 @@ class RunState:
 
     def _request_answered(self, event: events.RequestAnswered) -> None:
         self.answered.append(event)
-        self._note(event, tr("Request to {request} received at step {step}", request=event.request, step=event.step))
+        words = REQUESTS.get(event.request)
+        self._note(event, fill(words, step=event.step) if words else event.request)
 
     def _on_warned(self, event: events.Warned) -> None:
         self.warnings.append(event := translate_messages(event))

@@ -53,7 +53,7 @@ class ModelExportDialog(QDialog):
             self._choices,
             label(tr("New folder"), "section"),
             hbox((self.folder, 1), self.browse, spacing=8),
-            label(tr("In Hugging Face format, with the tokenizer: other programs load it by the folder's path."), "faint", wrap=True),
+            label(tr("In Hugging Face format with the tokenizer, so other programs can load the folder as it is."), "faint", wrap=True),
             self.mistake,
             self.bar,
             hbox(1, self.cancel, self.save, spacing=8),
@@ -68,7 +68,7 @@ class ModelExportDialog(QDialog):
 
     def _on_save(self) -> None:
         if not self.folder.text().strip():
-            self.show_mistake(tr("Name a new folder."))
+            self.show_mistake(tr("Enter a name for the new folder."))
             return
         self.show_writing(True)
         self.export_requested.emit(

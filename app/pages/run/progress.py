@@ -223,7 +223,7 @@ class ProgressTiles(QStackedWidget):
             else "\u00a0"
         )
         epochs = (
-            tr(" · epoch {epoch:.1f} of {epochs}", epoch=state.epoch, epochs=formatting.epochs(state.plan.epochs))
+            tr(" · epoch {epoch:.1f}/{epochs}", epoch=state.epoch, epochs=formatting.epochs(state.plan.epochs))
             if state.plan
             else ""
         )
@@ -242,7 +242,9 @@ class ProgressTiles(QStackedWidget):
 
     def _show_losses(self, state: RunState) -> None:
         loss = state.series.get("loss")
-        mean = tr("recent mean {recent_mean}", recent_mean=formatting.number(_recent_mean(loss))) if loss else "\u00a0"
+        mean = (
+            tr("recent average {recent_mean}", recent_mean=formatting.number(_recent_mean(loss))) if loss else "\u00a0"
+        )
         self.tiles["loss"].set_value(formatting.number(loss.last if loss else None), mean)
         evaluated = state.metric_series.get("loss")
         where = (
@@ -327,7 +329,7 @@ def _words_without_numbers(outcome: RunStatus) -> str:
     if outcome.lacks_events:
         return NO_CURVES
     if outcome.alive:
-        return tr("Loss, speed and memory appear here with the first step.")
+        return tr("Loss, speed and memory appear here after the first step.")
     return tr("The run ended before its first step.")
 
 

@@ -8,7 +8,7 @@ from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = message("the disk is full, so nothing more could be saved; earlier checkpoints are untouched")
-HINT = message("Free some space, or lower training.keep_checkpoints, then resume the run.")
+HINT = message("Free up some space, or lower training.keep_checkpoints, then resume the run.")
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _WRITTEN_IN_PART = re.compile(r"\d+ requested and \d+ written")

@@ -256,3 +256,8 @@ def test_model_without_skill_is_not_called_the_best():
     export = events.ModelExported(time=120.0, folder="model", step=3)
     state = folded(made, step(3), evaluation(3, 0.5, best=True), step(7), export)
     assert state.saved_model == "The saved model is from step 3"
+
+
+def test_request_is_said_in_words():
+    state = folded(plan(), step(1), events.RequestAnswered(time=102.0, request="pause", step=1))
+    assert state.journal[-1].text == "Pause requested at step 1"

@@ -290,11 +290,11 @@ def test_why_a_run_failed_and_what_helps_are_two_sentences(shown, runs):
     ended = {
         **json.loads(last),
         "message": "the disk is full; earlier checkpoints are untouched",
-        "hint": "Free some space",
+        "hint": "Free up some space",
     }
     folder.events.write_text("\n".join([*lines, json.dumps(ended), ""]), encoding="utf-8")
     panel = shown("sentiment-failed")
-    assert panel.banner.text() == "The disk is full; earlier checkpoints are untouched.\nFree some space."
+    assert panel.banner.text() == "The disk is full; earlier checkpoints are untouched.\nFree up some space."
 
 
 def test_a_lost_run_can_be_resumed(read):

@@ -62,8 +62,8 @@ def test_a_memory_reading_says_its_age_once_it_is_old(tiles: ProgressTiles):
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (RunStatus("queued"), "Loss, speed and memory appear here with the first step."),
-        (RunStatus("starting"), "Loss, speed and memory appear here with the first step."),
+        (RunStatus("queued"), "Loss, speed and memory appear here after the first step."),
+        (RunStatus("starting"), "Loss, speed and memory appear here after the first step."),
         (RunStatus("failed"), "The run ended before its first step."),
         (RunStatus("finished", lacks_events=True), "No curves: events.jsonl was deleted."),
     ],

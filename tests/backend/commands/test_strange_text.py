@@ -149,7 +149,7 @@ def test_full_disk_is_one_sentence():
     from backend.contract.errors import describe_system_error
 
     assert describe_system_error(OSError(28, os.strerror(28), "table.arrow")) == (
-        "table.arrow: the disk is full; free some space, or choose another folder"
+        "table.arrow: the disk is full; free up some space, or choose another folder"
     )
 
 

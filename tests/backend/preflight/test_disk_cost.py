@@ -145,7 +145,7 @@ def test_the_gentlest_fix_comes_first_and_all_of_them_only_if_none_is_enough(row
 def test_a_download_without_room_is_not_helped_by_settings(rows):
     plan = disk(spec_with(), rows, 500, cache_mb=100, download_mb=440.0)
     assert not any(fix.fits for fix in plan.fixes)
-    assert "to /cache, where 100 MB is free; free some space, or choose another folder" in plan.problem
+    assert "to /cache, where 100 MB is free; free up some space, or choose another folder" in plan.problem
 
 
 def test_the_terminal_lists_the_parts_and_each_fix_with_its_options(rows):

@@ -128,7 +128,7 @@ class WritingSettings(QWidget):
         self._begun: dict[str, Any] = {}
         self.own = QCheckBox(tr("Different generation settings for the second model"))
         self.own.setToolTip(tr("Use separate generation settings for the second model"))
-        self._title = label(tr("HOW TEXT IS GENERATED"), "heading")
+        self._title = label(tr("GENERATION SETTINGS"), "heading")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._title)
