@@ -49,6 +49,7 @@ def test_places_are_counted_as_qt_counts_and_back():
         ("[101 7592]\n(102)", [[101, 7592], [102]]),
         ("[[1, 2], [3]]", [[1, 2], [3]]),
         ("[1,\n 2]", [[1, 2]]),
+        ("101\n7592;102", [[101], [7592, 102]]),
         ("  \n", []),
     ],
 )
@@ -59,6 +60,18 @@ def test_ids_are_read_as_people_write_them(text, ids):
 @pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
 def test_words_are_pieces(text):
     assert id_lists.read_lists(text).pieces == [["un", "##believ", "##able"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("[CLS] hello [SEP]", [["[CLS]", "hello", "[SEP]"]]),
+        ('["a b", "c"]', [["a b", "c"]]),
+        ("[" * 100_000, [["[" * 100_000]]),
+    ],
+)
+def test_pieces_with_brackets_or_spaces_are_told_apart(text, pieces):
+    assert id_lists.read_lists(text).pieces == pieces
 
 
 def test_a_negative_number_is_no_id():

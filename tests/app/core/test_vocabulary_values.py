@@ -1,8 +1,5 @@
 """What the Vocabulary and Compare sides show is worked out without Qt."""
 
-import pytest
-
-from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import tree_lines
 from app.core.text.tokenizer_comparison import gaps, padding_rows, rate_rows, rates_by_language
 from backend.contract.rpc.data import NumberSummary
@@ -44,42 +41,6 @@ def test_a_tree_draws_halves_below_the_whole():
 
 def test_a_part_of_a_character_is_drawn_as_its_piece():
     assert tree_lines([MergeNode(0, "à", "\ufffd")]) == ["à"]
-
-
-@pytest.mark.parametrize("text", ["101, 7592 102", "[101, 7592, 102]", "101\n7592;102"])
-def test_ids_are_read_however_they_are_written(text: str):
-    assert read_ids(text) == [101, 7592, 102]
-
-
-@pytest.mark.parametrize("text", ["101, x", "-5", "1.5"])
-def test_what_is_no_id_is_named(text: str):
-    with pytest.raises(ValueError, match="is not an ID"):
-        read_ids(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("[CLS] hello [SEP]", ["[CLS]", "hello", "[SEP]"]),
-        ('["a b", "c"]', ["a b", "c"]),
-        ("a b\nc", ["a b", "c"]),
-        ("[1, 2]", ["[1,", "2]"]),
-        ("[" * 100_000, ["[" * 100_000]),
-        ("", []),
-    ],
-)
-def test_pieces_are_read_however_they_are_written(text: str, pieces: list[str]):
-    assert read_pieces(text) == pieces
-
-
-def test_pieces_that_hold_spaces_are_written_as_a_list_that_is_read_again():
-    pieces = ["<a b>", "c"]
-    assert read_pieces(write_pieces(pieces, [1, 2])) == pieces
-    assert write_pieces(["a", None], [1, 99]) == "a ⟨no piece 99⟩"
-
-
-def test_a_piece_without_an_id_is_a_dash():
-    assert write_ids([5, None]) == "5, –"
 
 
 def test_every_line_begins_on_the_same_row():

@@ -1,6 +1,5 @@
 """The Text tab: input is tokenized as it is typed, and every card shows its part of the answer."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.core.text import id_lists, run_handover, tokenizer_input
-from app.core.text.id_lists import Written
+from app.core.text import run_handover, tokenizer_input
 from app.core.text.token_table import TokenTable
 from app.core.text.tokenizer_input import TextOptions
+from app.pages.tokenizer.ids_and_pieces import DecodedView, IdsQuestion
 from app.pages.tokenizer.text import text_input, tokens_card
+from app.pages.tokenizer.text.batch_card import BatchCard
 from app.pages.tokenizer.text.options_card import OptionsCard
-from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
 from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
 from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
 from app.pages.tokenizer.text.tokens_card import TokenCard, TokensCard
@@ -118,22 +117,13 @@ class TextTab(TokenizerTab):
         def ask(query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
             return LatestQuestion(self._context.client, query, on_answer, on_error, self.working.show_progress)
 
-        def ended(show: Callable[[Any], None]) -> Callable[[Any], None]:
-            def on_answer(answer: Any) -> None:
-                self.working.end()
-                self.banner.clear()
-                show(answer)
-
-            return on_answer
-
-        decoded, steps = self.decoded, self.tokens.steps
+        steps = self.tokens.steps
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
         self._steps = ask("tokenizer_steps", steps.show_steps, lambda mistake: steps.say(mistake.message))
-        self._batch = ask("tokenize_batch", ended(self.batch.show_grid), self._on_mistake)
-        self._decode = ask("decode", ended(decoded.show_decoded), self._on_not_decoded)
-        self._pieces = ask("pieces_to_text", ended(decoded.show_pieces_as_text), self._on_not_decoded)
+        self._batch = ask("tokenize_batch", self._on_batch, self._on_mistake)
+        self._ids = IdsQuestion(self._context.client, self.decoded, self._end_work)
         self._describe = ask("describe_tokenizer", self._on_description, lambda _: self.options.show_nothing())
-        self._questions = (self._tokens, self._steps, self._batch, self._decode, self._pieces)
+        self._questions = (self._tokens, self._steps, self._batch, *self._ids.questions)
 
     # What the page asks for
 
@@ -199,16 +189,18 @@ class TextTab(TokenizerTab):
             return
         mode = self.input.mode()
         self._stop_other_file()
+        self.working.begin()
         if mode == text_input.BATCH:
             self._ignore_all_but(self._batch)
             self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
         elif mode == text_input.IDS:
-            self._ask_text()
+            self._ignore_all_but(*self._ids.questions)
+            about = {"tokenizer": self.tokenizer, "options": self.options.options().construction}
+            self._ids.ask(self.input.ids.toPlainText(), about)
         else:
             self._ignore_all_but(self._tokens, self._steps)
             self._tokens.ask(tokenize_arguments(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
-        self.working.begin()
 
     def _stop_other_file(self) -> None:
         """Stop a large file's query, which takes long, when it is closed or another one is open."""
@@ -228,22 +220,6 @@ class TextTab(TokenizerTab):
             self.tokens.steps.say(tr("This is too long to show the steps; paste part of it under “Text”."))
         else:
             self._steps.ask(question)
-
-    def _ask_text(self) -> None:
-        written = id_lists.read_lists(self.input.ids.toPlainText())
-        question = decode_arguments(written, self.options.options(), self.tokenizer)
-        if written.problem or written.nothing:
-            self._ignore_all_but()
-            self.working.end()
-            self.decoded.say(
-                written.problem or tr("Enter IDs such as 101, 7592, 102, or pieces such as un ##believ ##able.")
-            )
-        elif written.ids:
-            self._ignore_all_but(self._decode)
-            self._decode.ask(question)
-        else:
-            self._ignore_all_but(self._pieces)
-            self._pieces.ask(question)
 
     def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
         """Ignore answers about earlier input, which would overwrite the current results."""
@@ -268,6 +244,14 @@ class TextTab(TokenizerTab):
         self.banner.show_message("info", thin(" ".join(self._whole.answer.notes)))
         self.code.hide()
         self._show_part(0)
+
+    def _on_batch(self, grid: TokenGrid) -> None:
+        self._end_work()
+        self.batch.show_grid(grid)
+
+    def _end_work(self) -> None:
+        self.working.end()
+        self.banner.clear()
 
     def _show_part(self, first: int) -> None:
         if self._whole is None:
@@ -295,10 +279,6 @@ class TextTab(TokenizerTab):
         else:
             self.banner.show_message("error", said)
         self.code.show_consent(self.tokenizer, mistake)
-
-    def _on_not_decoded(self, mistake: ErrorReply) -> None:
-        self.working.end()
-        self.decoded.say(mistake.message)
 
     def _on_description(self, description: TokenizerDescription) -> None:
         options = self.options.options()
@@ -353,14 +333,6 @@ def parts_of(source: TextInput) -> tuple[str, list[str]]:
     if mode == WORDS:
         return tr("All words"), tokenizer_input.word_titles(text_of(source.words))
     return "", tokenizer_input.TEXT_TITLES if mode == PAIR else []
-
-
-def decode_arguments(written: Written, options: TextOptions, tokenizer: str) -> dict[str, Any]:
-    """Arguments of `decode` or of `pieces_to_text`."""
-    question = {"tokenizer": tokenizer, "options": options.construction}
-    if written.ids:
-        return {**question, "ids": written.ids}
-    return {**question, "pieces": [piece for row in written.pieces for piece in row]}
 
 
 class SelectionLink:

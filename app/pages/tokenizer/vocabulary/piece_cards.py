@@ -1,17 +1,17 @@
-"""Everything about one piece, and the card that turns ids into pieces and pieces into ids."""
+"""Everything about one piece, and the card that converts ids and pieces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 
 from app import theme
-from app.core.i18n import fill, inside, plain, thin, tr, trn
-from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
+from app.core.i18n import plain, thin, tr
 from app.core.text.invisible_characters import SPACES
 from app.core.text.pipeline_steps import tree_lines
-from app.widgets.boxes import hbox
+from app.pages.tokenizer.ids_and_pieces import EMPTY, DecodedView, IdsQuestion
+from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -19,8 +19,6 @@ from app.widgets.text.glyphs import show_plain_signs
 from backend.contract.tokens.vocabulary import PieceOrigin
 
 CALM_MS = 150
-SHOWN = 60
-"""Characters of pieces that are named as missing."""
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
 NUMBERS = ("id", "rank", "score", "frequency")
@@ -95,79 +93,28 @@ class PieceCard(Card):
 
 
 class ConvertCard(Card):
-    """Two fields: typing in one converts to the other."""
+    """What is typed, ids or pieces, is shown as the other."""
 
-    conversion_requested = Signal(dict)
-    """`ids` or `pieces` to be converted; `show_conversion` takes both."""
-
-    def __init__(self) -> None:
-        super().__init__(tr("IDs and pieces"), spacing=4)
-        self._from_ids = True
+    def __init__(self, client: BackendClient) -> None:
+        super().__init__(tr("IDs and pieces"), spacing=6)
+        self._tokenizer = ""
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.convert)
-        self.ids = self._field(tr("IDs"), "101, 7592, 102")
-        self.pieces = self._field(tr("Pieces"), tr("[CLS] hello [SEP], one per line, or a JSON list"))
-        self.ids.textChanged.connect(lambda: self._on_written(from_ids=True))
-        self.pieces.textChanged.connect(lambda: self._on_written(from_ids=False))
-        self.note = label("", "faint", wrap=True)
-        self.add(self.note)
-        self.note.hide()
+        self.field = QPlainTextEdit(placeholderText=EMPTY, tabChangesFocus=True)
+        self.field.setAccessibleName(tr("IDs or pieces, one list per line"))
+        self.field.setMinimumHeight(52)
+        theme.role(self.field, "mono")
+        show_plain_signs(self.field)
+        self.field.textChanged.connect(self._calm.start)
+        self.view = DecodedView()
+        self._question = IdsQuestion(client, self.view)
+        self.add_all((self.field, 1), (self.view, 2))
 
-    def _field(self, name: str, hint: str) -> QPlainTextEdit:
-        field = QPlainTextEdit(placeholderText=hint, tabChangesFocus=True)
-        field.setAccessibleName(name)
-        field.setMinimumHeight(52)
-        theme.role(field, "mono")
-        show_plain_signs(field)
-
-        def copy() -> None:
-            QGuiApplication.clipboard().setText(field.toPlainText())
-
-        button = IconToolButton("copy", tr("Copy the {name}", name=inside(name)), clicked=copy)
-        self.add_all(hbox(label(name, "caption"), 1, button), (field, 1))
-        return field
-
-    def _on_written(self, from_ids: bool) -> None:
-        self._from_ids = from_ids
-        self._calm.start()
+    def use(self, tokenizer: str) -> None:
+        """Convert with another tokenizer."""
+        self._tokenizer = tokenizer
+        self.convert()
 
     def convert(self) -> None:
-        """Convert again, for example because another vocabulary is shown."""
-        source = self.ids if self._from_ids else self.pieces
-        try:
-            given = read_ids(source.toPlainText()) if self._from_ids else read_pieces(source.toPlainText())
-        except ValueError as error:
-            self._note(str(error))
-            return
-        if not given:
-            self._write(self.pieces if self._from_ids else self.ids, "")
-            self._note("")
-            return
-        self.conversion_requested.emit({"ids" if self._from_ids else "pieces": given})
-
-    def show_conversion(self, ids: Sequence[int | None], pieces: Sequence[str | None]) -> None:
-        """Write the other field, and name what has no counterpart (None)."""
-        if self._from_ids:
-            self._write(self.pieces, write_pieces(pieces, ids))
-            missing = [str(number) for number, piece in zip(ids, pieces, strict=True) if piece is None]
-            said, count = tr("{count} without a piece: {listed}"), trn("{count} ID", "{count} IDs", len(missing))
-        else:
-            self._write(self.ids, write_ids(ids))
-            missing = [str(piece) for number, piece in zip(ids, pieces, strict=True) if number is None]
-            said = tr("{count} not in the vocabulary: {listed}")
-            count = trn("{count} piece", "{count} pieces", len(missing))
-        self._note(fill(said, count=count, listed=_list_words(missing)) if missing else "")
-
-    def _write(self, field: QPlainTextEdit, text: str) -> None:
-        field.blockSignals(True)
-        field.setPlainText(text)
-        field.blockSignals(False)
-
-    def _note(self, text: str) -> None:
-        self.note.setText(text)
-        self.note.setVisible(bool(text))
-
-
-def _list_words(words: list[str]) -> str:
-    text = ", ".join(words)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        """Ask for what is written."""
+        self._question.ask(self.field.toPlainText() if self._tokenizer else "", {"tokenizer": self._tokenizer})

@@ -21,7 +21,6 @@ from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
-from backend.contract.tokens.batches import Decoded, PiecesAsText
 from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
@@ -41,8 +40,6 @@ class VocabularyTab(TokenizerTab):
         self._sort: tuple[str, bool] = ("", False)
         self._find = self._question("find_pieces", self._on_found, self._on_not_found, opened="folder")
         self._origin = self._question("piece_origin", self._on_origin)
-        self._decode = self._question("decode", self._on_decoded)
-        self._to_ids = self._question("pieces_to_text", self._on_pieces)
         self._counted = ""
         self.banner = Banner()
         self.search = PieceSearch()
@@ -75,8 +72,7 @@ class VocabularyTab(TokenizerTab):
         self.table, self.counts = card.table, card.counts
         self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
-        self.piece, self.convert = PieceCard(), ConvertCard()
-        self.convert.conversion_requested.connect(self._ask_conversion)
+        self.piece, self.convert = PieceCard(), ConvertCard(self._context.client)
         row = hbox((card, 1), self._cards(), spacing=14)
         return holder(vbox(self.search, self.frequency, (row, 1), spacing=10))
 
@@ -91,13 +87,14 @@ class VocabularyTab(TokenizerTab):
     # Opening
 
     def _on_tokenizer(self) -> None:
-        for question in (self._export, self._open, self._find, self._origin, self._decode, self._to_ids):
+        for question in (self._export, self._open, self._find, self._origin):
             question.stop()
         self.frequency.set_about({})
         self._card.show_nothing()
         self._tables, self._indices, self._sort = {}, None, ("", False)
         self.vocabulary, self._counted = None, ""
         self.piece.show_piece(None)
+        self.convert.use(self.tokenizer)
         self.banner.clear()
         if not self.tokenizer:
             self.waiting.show_sentence(NOT_SHOWN, tr("Choose a tokenizer above."), tr("Try again"))
@@ -115,7 +112,6 @@ class VocabularyTab(TokenizerTab):
         self.search.offer(vocabulary)
         self.frequency.set_about(self._about({"tokenizer": self.tokenizer}))
         self._show_table()
-        self.convert.convert()
         if not self._find.open:
             # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
             self._find.ask(self._about({"search": "a"}))
@@ -196,19 +192,6 @@ class VocabularyTab(TokenizerTab):
     def _on_origin(self, origin: PieceOrigin) -> None:
         if not self._origin.open:
             self.piece.show_origin(origin)
-
-    def _ask_conversion(self, given: dict[str, Any]) -> None:
-        if self._tables:
-            (self._decode if "ids" in given else self._to_ids).ask({"tokenizer": self.tokenizer, **given})
-
-    def _on_decoded(self, answer: Decoded) -> None:
-        row = answer.rows[0]
-        pieces = [None if place in row.missing else piece for place, piece in enumerate(row.pieces)]
-        self.convert.show_conversion(self._decode.answered["ids"], pieces)
-
-    def _on_pieces(self, answer: PiecesAsText) -> None:
-        ids = [None if number < 0 else number for number in answer.ids]
-        self.convert.show_conversion(ids, self._to_ids.answered["pieces"])
 
     def _question(
         self,

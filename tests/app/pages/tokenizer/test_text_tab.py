@@ -149,7 +149,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(text_tab: TextTab, monkeypatc
     asked(text_tab, monkeypatch)
     text_tab.input.set_mode(text_input.IDS)
     text_tab.input.ids.setPlainText("99999999999999999999")
-    text_tab._decode._on_answered(
+    text_tab._ids.questions[0]._on_answered(
         Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
     )
     assert "is not an ID" in text_tab.decoded.plain()

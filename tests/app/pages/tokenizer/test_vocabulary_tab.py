@@ -126,17 +126,11 @@ def test_a_search_stays_when_another_tokenizer_is_chosen(qtbot, opened: Vocabula
 
 
 def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: VocabularyTab):
-    opened.convert.ids.setPlainText("1, 5, 99")
-    qtbot.waitUntil(lambda: opened.convert.pieces.toPlainText() == "a Ġab ⟨no piece 99⟩")
-    assert "99" in opened.convert.note.text()
-    opened.convert.pieces.setPlainText("b zzz")
-    qtbot.waitUntil(lambda: opened.convert.ids.toPlainText() == "2, –")
-    assert "zzz" in opened.convert.note.text()
-
-
-def test_what_is_no_id_is_told_beside_it(qtbot, opened: VocabularyTab):
-    opened.convert.ids.setPlainText("one")
-    qtbot.waitUntil(lambda: "'one' is not an ID" in opened.convert.note.text())
+    opened.convert.field.setPlainText("1, 5, 99")
+    qtbot.waitUntil(lambda: opened.convert.view.marked() == ["a", "Ġab", "?"])
+    assert opened.convert.view.plain().startswith("3 IDs · 1 not in the vocabulary")
+    opened.convert.field.setPlainText("b zzz")
+    qtbot.waitUntil(lambda: opened.convert.view.plain().endswith("2, –"))
 
 
 def choose_data(qtbot, tab: VocabularyTab, column: str = "text") -> None:

@@ -74,12 +74,11 @@ def counted(arguments: dict) -> PieceCounts | None:
     return PieceCounts(path=str(path), rows=10, tokens=73, used=7)
 
 
-def decoded(ids: list[int]) -> Decoded:
+def decoded(ids: list[int]) -> DecodedRow:
     """One list of ids."""
     pieces = [PIECES[number] if number < len(PIECES) else "" for number in ids]
     missing = [place for place, number in enumerate(ids) if number >= len(PIECES)]
-    row = DecodedRow(text="", with_special="", without_special="", cleaned="", pieces=pieces, missing=missing)
-    return Decoded([row])
+    return DecodedRow(text="", with_special="", without_special="", cleaned="", pieces=pieces, missing=missing)
 
 
 def compared(arguments: dict) -> TextComparison:
@@ -147,7 +146,7 @@ def answered(request: protocol.Request) -> object:
         case "piece_origin":
             return PieceOrigin(sentence="A special token" if arguments["id"] == 0 else "A single character")
         case "decode":
-            return decoded(arguments["ids"])
+            return Decoded([decoded(row) for row in arguments["ids"]])
         case "pieces_to_text":
             ids = [PIECES.index(piece) if piece in PIECES else -1 for piece in arguments["pieces"]]
             return PiecesAsText(text="", ids=ids, unknown=[place for place, number in enumerate(ids) if number < 0])

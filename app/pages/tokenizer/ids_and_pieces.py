@@ -1,0 +1,118 @@
+"""Ids and pieces as people write them, and what they stand for."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from PySide6.QtWidgets import QWidget
+
+from app.core.i18n import tr, trn
+from app.core.text.id_lists import read_lists
+from app.core.text.invisible_characters import visible
+from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
+from app.widgets.text.marked_text import MarkedText, TextRun
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText
+
+EMPTY = tr("Enter IDs such as 101, 7592, 102, or pieces such as un ##believ ##able.")
+_MISSING = re.compile(r"(⟨no (?:token|piece) [^⟩]*⟩)")
+_VARIANTS = (
+    (tr("With special tokens"), "with_special"),
+    (tr("Without special tokens"), "without_special"),
+    (tr("Spaces cleaned up"), "cleaned"),
+)
+MAX_ROWS = 200
+
+
+class DecodedView(MarkedText):
+    """Selectable text; unknown ids and pieces are outlined."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Decoded text"), fills=True, parent=parent)
+
+    def show_decoded(self, answer: Decoded) -> None:
+        """One list of ids or several."""
+        several = len(answer.rows) > 1
+        pieces = [piece for number, row in enumerate(answer.rows[:MAX_ROWS]) for piece in _row(row, number, several)]
+        left = len(answer.rows) - MAX_ROWS
+        self.show_pieces(
+            [*pieces, TextRun(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
+        )
+
+    def show_pieces_as_text(self, answer: PiecesAsText) -> None:
+        """A list of pieces."""
+        known = trn("{count} piece", "{count} pieces", len(answer.ids))
+        wrong = tr(" · {number} not in the vocabulary", number=len(answer.unknown)) if answer.unknown else ""
+        ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
+        self.show_pieces([*_head(f"{known}{wrong}"), *_mark_runs(answer.text), *_head(tr("\n\nIDs")), TextRun(ids)])
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence instead of text."""
+        self.show_text(sentence, "muted")
+
+
+class IdsQuestion:
+    """Asks for the text of ids, or the ids of pieces, and shows the answer in `view`; `ended` is called with it."""
+
+    def __init__(
+        self, client: BackendClient, view: DecodedView, ended: Callable[[], None] = lambda: None, **more: Any
+    ) -> None:
+        def ask(query: str, show: Callable[[Any], None]) -> LatestQuestion:
+            def on_answer(answer: Any) -> None:
+                ended()
+                show(answer)
+
+            return LatestQuestion(client, query, on_answer, self._on_mistake, **more)
+
+        self._view, self._ended = view, ended
+        self._decode = ask("decode", view.show_decoded)
+        self._pieces = ask("pieces_to_text", view.show_pieces_as_text)
+        self.questions = (self._decode, self._pieces)
+
+    def ask(self, text: str, about: Mapping[str, Any]) -> None:
+        """Of this text, with the tokenizer in `about`."""
+        written = read_lists(text)
+        for question in self.questions:
+            question.ignore()
+        if written.problem or written.nothing:
+            self._ended()
+            self._view.say(written.problem or EMPTY)
+        elif written.ids:
+            self._decode.ask({**about, "ids": written.ids})
+        else:
+            self._pieces.ask({**about, "pieces": [piece for row in written.pieces for piece in row]})
+
+    def _on_mistake(self, mistake: ErrorReply) -> None:
+        self._ended()
+        self._view.say(mistake.message)
+
+
+def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
+    title = f"{number + 1}. " if several else ""
+    wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
+    yield from _head(f"{title}{trn('{count} ID', '{count} IDs', len(row.pieces))}{wrong}")
+    if several:
+        yield from _mark_runs(row.text)
+        yield TextRun("\n")
+    else:
+        for words, name in _VARIANTS:
+            yield from _head(f"\n{words}")
+            yield from _mark_runs(getattr(row, name))
+            yield TextRun("\n")
+        yield from _head(tr("\nPieces"))
+    for place, piece in enumerate(row.pieces):
+        is_missing = place in row.missing
+        yield TextRun(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip
+        yield TextRun(" ")
+    yield TextRun("\n\n" if several else "")
+
+
+def _head(words: str) -> list[TextRun]:
+    return [TextRun(f"{words}\n", ink="muted")]
+
+
+def _mark_runs(text: str) -> Iterator[TextRun]:
+    for part in _MISSING.split(text):
+        if part:
+            yield TextRun(part, outline="danger", ink="danger") if _MISSING.fullmatch(part) else TextRun(part)
