@@ -19,6 +19,7 @@ from app.widgets.text.glyphs import show_plain_signs
 from backend.contract.tokens.vocabulary import PieceOrigin
 
 CALM_MS = 150
+FIELD_HEIGHT = 96
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
 NUMBERS = ("id", "rank", "score", "frequency")
@@ -102,13 +103,13 @@ class ConvertCard(Card):
         self._calm.timeout.connect(self.convert)
         self.field = QPlainTextEdit(placeholderText=EMPTY, tabChangesFocus=True)
         self.field.setAccessibleName(tr("IDs or pieces, one list per line"))
-        self.field.setMinimumHeight(52)
+        self.field.setFixedHeight(FIELD_HEIGHT)
         theme.role(self.field, "mono")
         show_plain_signs(self.field)
         self.field.textChanged.connect(self._calm.start)
         self.view = DecodedView()
         self._question = IdsQuestion(client, self.view)
-        self.add_all((self.field, 1), (self.view, 2))
+        self.add_all(self.field, (self.view, 100), 1)
 
     def use(self, tokenizer: str) -> None:
         """Convert with another tokenizer."""
