@@ -41,6 +41,8 @@ class SchemaForm(QWidget):
         self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
         self._rows: dict[str, FieldRow] = {}
         self._headings: list[tuple[QLabel, list[FieldRow]]] = []
+        self._announced: dict[str, str] = {}
+        """The mistakes when `mistakes_changed` was last emitted."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -134,7 +136,6 @@ class SchemaForm(QWidget):
         for name, row in self._rows.items():
             row.show_value(values.get(name, row.field.default))
         self._show_used()
-        self.mistakes_changed.emit()
 
     def set_defaults(self) -> None:
         """Show all defaults; emits nothing."""
@@ -156,15 +157,13 @@ class SchemaForm(QWidget):
 
     def _show_used(self) -> None:
         """Hide fields whose `when` does not match other fields' values, along with their errors."""
-        before = self.mistakes()
         for row in self._rows.values():
             wanted = row.field.schema.get("when")
             if wanted:
                 row.show_used(
                     all(self._rows[name].value in values for name, values in wanted.items() if name in self._rows)
                 )
-        if self.mistakes() != before:
-            self.mistakes_changed.emit()
+        self._announce_mistakes()
 
     def editor(self, name: str) -> Editor:
         """The editor of a field, for a panel that must enable or focus it."""
@@ -175,6 +174,13 @@ class SchemaForm(QWidget):
     def mistakes(self) -> dict[str, str]:
         """Field → sentence, for the visible marked fields."""
         return {name: row.mistake for name, row in self._rows.items() if row.mistake and row.is_used}
+
+    def _announce_mistakes(self) -> None:
+        """Listeners look at the whole page, which takes milliseconds: they are told of a change only."""
+        mistakes = self.mistakes()
+        if mistakes != self._announced:
+            self._announced = mistakes
+            self.mistakes_changed.emit()
 
     def first_mistaken(self) -> FieldRow | None:
         """The first visible marked field."""
@@ -195,24 +201,24 @@ class SchemaForm(QWidget):
         row.mark(sentence)
         if unfold and row.field.advanced and sentence:
             self.set_unfolded(True)
-        self.mistakes_changed.emit()
+        self._announce_mistakes()
         return True
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside; invalid input stays marked."""
         for row in self._rows.values():
-            row.mark(row.own_mistake())
-        self.mistakes_changed.emit()
+            if row.mistake:
+                row.mark(row.own_mistake())
+        self._announce_mistakes()
 
     def _own(self, key: str) -> str:
         own = key.removeprefix(f"{self.prefix}.") if self.prefix else key
         return own if own in self._rows else own.split(".")[0]
 
     def _on_edited(self, row: FieldRow) -> None:
-        before, had = row.value, row.mistake
+        before = row.value
         row.read()
-        if row.mistake != had:
-            self.mistakes_changed.emit()
+        self._announce_mistakes()
         if not row.mistake and row.value != before:
             self._show_used()
             self.changed.emit(row.key, row.value)
@@ -220,7 +226,6 @@ class SchemaForm(QWidget):
     def _on_reset(self, row: FieldRow) -> None:
         row.show_value(row.usual)
         self._show_used()
-        self.mistakes_changed.emit()
         self.changed.emit(row.key, row.value)
 
     def flush(self) -> None:
@@ -234,8 +239,7 @@ class SchemaForm(QWidget):
         for row in wrong:
             row.editor.set_value(row.value)
             row.mark("")
-        if wrong:
-            self.mistakes_changed.emit()
+        self._announce_mistakes()
         return bool(wrong)
 
     # Looking for fields

@@ -133,6 +133,19 @@ def test_a_mapping_is_written_as_yaml(qtbot, styled):
     assert form.values()["config"] == {"num_hidden_layers": 4}
 
 
+def test_mistakes_are_announced_when_there_are_others(qtbot, form: SchemaForm):
+    announced = []
+    form.mistakes_changed.connect(lambda: announced.append(len(form.mistakes())))
+    form.show_values({"epochs": 7.0})
+    form.clear_marks()
+    assert announced == []
+    form.mark("epochs", "too many")
+    form.mark("batch_size", "too large")
+    form.clear_marks()
+    form.show_values({"epochs": 7.0})
+    assert announced == [1, 2, 0]
+
+
 def test_a_mapping_that_is_just_written_is_told_although_marks_are_cleared(qtbot, styled):
     form = SchemaForm(ModelSection.model_json_schema(), "model")
     qtbot.addWidget(form)
