@@ -9,19 +9,32 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 
+from app import theme
+from app.pages.new_run import page as new_run_page
 from app.pages.predictions import page as predictions_page
 from app.pages.run import page as run_page
 from app.pages.runs import page as runs_page
+from app.services.context import AppContext
 from app.services.library_watcher import EngineStatus
 from backend.contract.resources import resource
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
+from tests.app.gone import gone
+from tests.app.pages.small_helper import DEMO
 from tests.app.pages.try_steps import choose_task
 
 SPEC = (
     "name: {name}\ntask: {{type: text_classification}}\nmodel: {{name_or_path: bert-tiny}}\ndata: {{train: some.csv}}\n"
 )
+
+
+@pytest.fixture
+def context(services: AppContext, runs: Path) -> AppContext:
+    """The services with the runs of this test, in a list that is read when the test says so."""
+    services.library.root, services.library.runs = runs, []
+    return services
 
 
 @pytest.fixture
@@ -71,16 +84,23 @@ def listed(context, waiting) -> list[RunFolder]:
     return waiting
 
 
-@pytest.fixture
-def page(qtbot, context, listed):
-    """The Run page with the second of those that wait."""
-    made = run_page.Page(context)
-    qtbot.addWidget(made)
+@pytest.fixture(scope="module")
+def shared_page(qapp: QApplication, services: AppContext) -> Iterator[run_page.Page]:
+    """One Run page for all tests here, each of which shows it a run of its own."""
+    theme.apply(qapp, "light")
+    made = run_page.Page(services)
     made.resize(1068, 800)
     made.show()
-    made.show_run(str(listed[1].path))
-    qtbot.waitUntil(lambda: made.watcher.is_caught_up and made.watcher.outcome.waits)
-    return made
+    yield made
+    gone(made)
+
+
+@pytest.fixture
+def page(qtbot, shared_page: run_page.Page, listed):
+    """The Run page with the second of those that wait."""
+    shared_page.show_run(str(listed[1].path))
+    qtbot.waitUntil(lambda: shared_page.watcher.is_caught_up and shared_page.watcher.outcome.waits)
+    return shared_page
 
 
 @pytest.fixture
@@ -195,9 +215,23 @@ def test_the_sidebar_counts_what_runs_and_what_waits_apart(context, listed):
 # New run
 
 
+@pytest.fixture(scope="module")
+def new_run(qapp: QApplication, services: AppContext) -> Iterator[new_run_page.Page]:
+    """One New run page for all tests here."""
+    theme.apply(qapp, "light")
+    made = new_run_page.Page(services)
+    made.resize(1068, 800)
+    made.show()
+    yield made
+    gone(made)
+
+
 @pytest.fixture
-def demo(qtbot, new_run):
-    new_run.demo.click()
+def demo(qtbot, new_run: new_run_page.Page, context: AppContext):
+    """The page with the demo in it, while no other run is known."""
+    qtbot.waitUntil(lambda: new_run.catalog is not None)
+    new_run.load_spec(DEMO, "Demo")
+    new_run.starter.look_at_others()
     qtbot.waitUntil(lambda: new_run.checks.plan is not None and not new_run.reason())
     return new_run
 
@@ -217,6 +251,7 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, 
     demo.start_bar.queue.click()
     asked[0][0][1](str(going.path))
     demo.start_bar.start.click()
+    asked[1][0][1](str(going.path))
     assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
 
 
