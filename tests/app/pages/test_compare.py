@@ -2,27 +2,70 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 
+from app import theme
 from app.core import formatting
+from app.core.runs.run_library import RunLibrary, RunSummary
 from app.pages.runs.compare_view import CompareView
 from app.pages.runs.overlay_plot import PATH, VALUE
 from app.services.context import AppContext
+from tests.app.gone import gone
+from tests.app.pages.recorded_runs import copy_recorded
+
+
+@pytest.fixture(scope="module")
+def library(services: AppContext, tmp_path_factory: pytest.TempPathFactory) -> RunLibrary:
+    """The recorded runs, which no test changes."""
+    services.library.root = copy_recorded(tmp_path_factory.mktemp("kept") / "runs")
+    services.library.refresh()
+    return services.library
+
+
+@pytest.fixture(scope="module")
+def shared_view(qapp: QApplication, library: RunLibrary) -> Iterator[CompareView]:
+    """All recorded runs, for the tests that only look at them."""
+    theme.apply(qapp, "light")
+    made = CompareView(library)
+    made.resize(1068, 760)
+    made.show()
+    made.show_runs(named(library))
+    yield made
+    made.states.stop()
+    gone(made)
 
 
 @pytest.fixture
-def context(services: AppContext, runs: Path) -> AppContext:
-    services.library.root, services.library.runs = runs, []
-    return services
+def compared(qtbot, shared_view: CompareView) -> CompareView:
+    """The same, as they are at first."""
+    curves = shared_view.curves
+    curves.choice.setCurrentIndex(0)
+    curves.axis.setCurrentIndex(curves.axis.findData("step"))
+    curves.smoothing.setCurrentText("Medium")
+    shared_view.everything.setChecked(False)
+    wait_for_curves(qtbot, shared_view)
+    for row in range(curves.legend.count()):
+        curves.legend.item(row).setCheckState(Qt.CheckState.Checked)
+    return shared_view
 
 
 @pytest.fixture
-def view(qtbot, context):
-    made = CompareView(context.library)
+def changing(runs: Path) -> RunLibrary:
+    """Runs that a test may change."""
+    made = RunLibrary(runs)
+    made.refresh()
+    return made
+
+
+@pytest.fixture
+def view(qtbot, changing: RunLibrary):
+    made = CompareView(changing)
     qtbot.addWidget(made)
     made.resize(1068, 760)
     made.show()
@@ -30,17 +73,15 @@ def view(qtbot, context):
     made.states.stop()
 
 
-@pytest.fixture
-def compared(qtbot, view, context, runs: Path):
-    """All recorded runs, read."""
-    context.library.refresh()
-    chosen = [run for run in context.library.runs if run.name != "old-run"]
-    view.show_runs(chosen)
-    # A layer of curves is ready when every point was handed over.
+def named(library: RunLibrary) -> list[RunSummary]:
+    return [run for run in library.runs if run.name != "old-run"]
+
+
+def wait_for_curves(qtbot, view: CompareView) -> None:
+    """A layer of curves is ready when every point was handed over."""
     qtbot.waitUntil(
         lambda: not view.states.reading and view.curves.plot is not None and not view.curves._timer.isActive()
     )
-    return view
 
 
 def lengths(view: CompareView) -> dict[str, int]:
@@ -100,15 +141,16 @@ def test_the_final_metrics_are_a_table_that_is_saved_as_csv_and_markdown(qtbot, 
     assert QGuiApplication.clipboard().text() == (tmp_path / "runs.md").read_text()
 
 
-def test_leaving_the_comparison_stops_watching(qtbot, compared):
-    with qtbot.waitSignal(compared.closed):
-        compared.back.click()
-    assert compared.states._watchers == []
+def test_leaving_the_comparison_stops_watching(qtbot, view, changing):
+    view.show_runs(changing.runs)
+    assert view.states._watchers
+    with qtbot.waitSignal(view.closed):
+        view.back.click()
+    assert view.states._watchers == []
 
 
-def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, context, runs: Path):
-    context.library.refresh()
-    view.show_runs(context.library.runs)
+def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, changing):
+    view.show_runs(changing.runs)
     assert "loading 5 of them…" in view.header.subtitle.text()
     qtbot.waitUntil(lambda: "loading" not in view.header.subtitle.text())
     assert not view.states.reading
@@ -150,13 +192,13 @@ def test_a_name_keeps_its_room_when_another_curve_is_chosen(qtbot, compared):
     assert all(compared.curves.legend.item(row).data(VALUE) for row in range(3))
 
 
-def test_a_run_that_was_deleted_stays_in_the_comparison_and_says_so(compared, context, runs: Path):
+def test_a_run_that_was_deleted_stays_in_the_comparison_and_says_so(view, changing, runs: Path):
+    view.show_runs(named(changing))
     shutil.rmtree(runs / "sentiment-failed")
-    context.library.refresh()
-    compared.follow()
-    assert compared.header.subtitle.text().count("(deleted)") == 1
+    changing.refresh()
+    view.follow()
+    assert view.header.subtitle.text().count("(deleted)") == 1
     states = [
-        row["state"]
-        for row in (dict(zip(compared._metrics().header, row, strict=True)) for row in compared._metrics().rows)
+        row["state"] for row in (dict(zip(view._metrics().header, row, strict=True)) for row in view._metrics().rows)
     ]
     assert sorted(states) == ["deleted", "finished", "lost", "paused"]
