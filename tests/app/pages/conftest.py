@@ -131,6 +131,14 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
 
 
 @pytest.fixture
+def shared_context(services: AppContext, runs: Path) -> AppContext:
+    """The same, with the runs of this test."""
+    services.library_watcher.stop()  # the test before may have made it go on
+    services.library.root, services.library.runs = runs, []
+    return services
+
+
+@pytest.fixture
 def new_run(qtbot, context):
     """The New run page with the catalog."""
     from app.pages.new_run.page import Page  # after the look is chosen

@@ -15,17 +15,16 @@ from app.core import formatting
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.pages.runs.compare_view import CompareView
 from app.pages.runs.overlay_plot import PATH, VALUE
-from app.services.context import AppContext
 from tests.app.gone import gone
 from tests.app.pages.recorded_runs import copy_recorded
 
 
 @pytest.fixture(scope="module")
-def library(services: AppContext, tmp_path_factory: pytest.TempPathFactory) -> RunLibrary:
+def library(tmp_path_factory: pytest.TempPathFactory) -> RunLibrary:
     """The recorded runs, which no test changes."""
-    services.library.root = copy_recorded(tmp_path_factory.mktemp("kept") / "runs")
-    services.library.refresh()
-    return services.library
+    made = RunLibrary(copy_recorded(tmp_path_factory.mktemp("kept") / "runs"))
+    made.refresh()
+    return made
 
 
 @pytest.fixture(scope="module")

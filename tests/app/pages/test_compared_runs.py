@@ -62,9 +62,9 @@ def page(qapp: QApplication, services: AppContext, one_run: OneRun) -> Iterator[
 
 
 @pytest.fixture
-def context(services: AppContext, runs: Path) -> AppContext:
-    services.library.root, services.library.runs = runs, []
-    return services
+def context(shared_context: AppContext) -> AppContext:
+    """The services of all tests here, with the runs of this one."""
+    return shared_context
 
 
 @pytest.fixture

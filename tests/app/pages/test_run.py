@@ -41,10 +41,9 @@ def page(qapp: QApplication, services: AppContext) -> Iterator[Page]:
 
 
 @pytest.fixture
-def context(services: AppContext, runs: Path) -> AppContext:
-    """The services with the runs of this test, in a list that is read when the test says so."""
-    services.library.root, services.library.runs = runs, []
-    return services
+def context(shared_context: AppContext) -> AppContext:
+    """The services of all tests here, with the runs of this one."""
+    return shared_context
 
 
 @pytest.fixture
