@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
 from app.core import preferences
@@ -15,6 +15,7 @@ from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
+from tests.app.gone import gone
 from tests.app.helper_process import small_helper
 from tests.app.pages.recorded_runs import copy_recorded
 from tests.app.pages.shared_helper import SharedHelperClient
@@ -136,6 +137,31 @@ def shared_context(services: AppContext, runs: Path) -> AppContext:
     services.library_watcher.stop()  # the test before may have made it go on
     services.library.root, services.library.runs = runs, []
     return services
+
+
+@pytest.fixture(scope="module")
+def predictions_page(qapp: QApplication, services: AppContext) -> Iterator[QWidget]:
+    """One Predictions page for all tests of a module, each of which shows it a run of its own."""
+    from app.pages.predictions.page import Page  # after the look is chosen
+
+    theme.apply(qapp, "light")
+    made = Page(services)
+    made.resize(1100, 760)
+    made.show()
+    yield made
+    gone(made)
+
+
+@pytest.fixture
+def predictions(predictions_page, shared_context: AppContext) -> QWidget:
+    """The page, which neither shows nor waits for anything about the run before."""
+    browser, overview = predictions_page.browser, predictions_page.browser.overview
+    for part in (browser.chosen, browser.statistics):
+        part.close()  # an answer would choose what the overview shows of the next run
+    overview.clear()
+    overview.labels.show_rows((), [])
+    overview.parts.buttons()[0].click()
+    return predictions_page
 
 
 @pytest.fixture

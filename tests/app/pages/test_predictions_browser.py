@@ -20,12 +20,14 @@ from app.widgets.row_views.text_views import LanguageView, WritingView
 
 
 @pytest.fixture
-def panel(qtbot, context) -> Page:
-    made = Page(context)
-    qtbot.addWidget(made)
-    made.resize(1100, 700)
-    made.show()
-    return made
+def panel(predictions: Page) -> Page:
+    return predictions
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The runs folder of a test, which writes its run there."""
+    return tmp_path / "runs"
 
 
 def shown(panel: Page, runs: Path, task: str, row: int = 0) -> Any:
@@ -59,8 +61,8 @@ def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Pag
     panel.show_run(str(write_run(runs, "text_classification")))
     overview = panel.browser.overview
     assert overview.note.text() == "Preparing the file, 0%"
-    qtbot.waitUntil(overview.right.isVisible, timeout=30_000)
-    assert overview.note.text() == "Click a cell or a label to see its rows."
+    qtbot.waitUntil(lambda: overview.note.text() == "Click a cell or a label to see its rows.")
+    assert overview.right.isVisible()
 
 
 def test_scores_of_the_file_before_are_gone_while_a_large_one_is_prepared(qtbot, panel: Page, runs: Path, monkeypatch):

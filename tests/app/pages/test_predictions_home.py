@@ -13,6 +13,7 @@ from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.overview_card import LABELS, RELIABILITY, THRESHOLD
 from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
+from app.services.context import AppContext
 from app.widgets.plots.confusion_matrix import HEAD
 from backend.contract.rpc.predictions import FileFit, FilePart
 from backend.contract.rpc.protocol import ErrorReply
@@ -22,12 +23,14 @@ ANSWER_MS = 30_000
 
 
 @pytest.fixture
-def panel(qtbot, context) -> Page:
-    made = Page(context)
-    qtbot.addWidget(made)
-    made.resize(1100, 760)
-    made.show()
-    return made
+def panel(predictions: Page) -> Page:
+    return predictions
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The runs folder of a test, which writes its run there."""
+    return tmp_path / "runs"
 
 
 @pytest.fixture
@@ -228,12 +231,12 @@ def test_rows_and_cells_are_copied_uncut(qtbot, shown: Page):
     assert QGuiApplication.clipboard().text() == "neutral"
 
 
-def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, context, run: Path):
+def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, services: AppContext, run: Path):
     for action in card(shown).columns_menu.actions():
         if action.data() == "source":
             action.setChecked(False)
     shown.browser.table.setColumnWidth(3, 173)
-    again = Page(context)
+    again = Page(services)
     qtbot.addWidget(again)
     again.show_run(str(run))
     assert again.browser.table.columns == ["text", "actual", "prediction", "confidence"]
