@@ -2,7 +2,7 @@
 
 import time
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QStackedWidget, QWidget
 
@@ -298,6 +298,11 @@ class ProgressTiles(QStackedWidget):
             tile.set_value(
                 formatting.duration(spent), tr("started {started}", started=formatting.moment(state.started))
             )
+
+    def minimumSizeHint(self) -> QSize:
+        """The width of a few tiles: one row of all would keep a window that becomes narrow from arranging them anew."""
+        hint = super().minimumSizeHint()
+        return QSize(hint.width() * FEW // max(FEW, self._columns), hint.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use one row if it fits."""

@@ -94,6 +94,15 @@ def test_the_first_step_brings_the_tiles_and_moves_nothing(qtbot, tiles: Progres
     assert below.geometry() == before
 
 
+def test_one_row_of_tiles_keeps_no_window_wide(qtbot, tiles: ProgressTiles):
+    state = started()
+    take_step(state)
+    tiles.show_state(state, RunStatus("running"))
+    tiles.resize(1660, tiles.height())
+    qtbot.waitUntil(lambda: tiles.tiles["loss"].y() == tiles.tiles["eta"].y())
+    assert tiles.minimumSizeHint().width() < 690
+
+
 def test_row_of_a_living_run_fits_the_smallest_window(qtbot, styled):
     row, state = RunProgress(), started()
     qtbot.addWidget(row)
