@@ -219,7 +219,7 @@ class OverviewCard(Card):
         are_labels = title == tr("Label")
         self.labels.set_choosable(LABEL_HINT if are_labels else "")
         self.labels.show_rows(
-            (title, tr("Precision"), tr("Recall"), "F1", tr("Rows") if are_labels else tr("Actual")), rows
+            (title, tr("Precision"), tr("Recall"), "F1", tr("Rows") if are_labels else tr("Count")), rows
         )
         header = self.labels.horizontalHeader()
         header.setStretchLastSection(False)

@@ -32,7 +32,12 @@ from app.widgets.tables.row_delegate import RowDelegate
 ROW_HEIGHT = 34
 NUMBER_WIDTH, FEW_NUMBERS_WIDTH, FEW = 60, 48, 1000
 """Pixels of the row numbers, and of those below a thousand."""
-TITLES = {"prediction": tr("Prediction"), "actual": tr("Actual"), "confidence": tr("Confidence")}
+TITLES = {
+    "prediction": tr("Prediction"),
+    "actual": tr("Actual"),
+    "confidence": tr("Confidence"),
+    "lost_words": tr("Truncated words"),
+}
 """Columns that are not a person's own."""
 LEAST_ALONE, LEAST_STRETCHED = 160, 130
 """Pixels of a column, one alone or each of several, below which a table is rather scrolled sideways."""
