@@ -44,9 +44,7 @@ def _read(path: Path) -> TokenTable:
 
     source = pa.memory_map(str(path))
     file = pa.ipc.open_file(source)
-    table, metadata = file.read_all(), file.schema.metadata
-    if metadata is None:  # written block by block: the counts are at the end
-        metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
+    table, metadata = file.read_all(), file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
     learn(msgspec.json.decode(metadata.get(b"messages", b"{}")))
     rest = translate_messages(msgspec.json.decode(metadata[b"answer"], type=Tokens))
     made = TokenTable(rest, {name: _column(table[name]) for name in NAMES})
@@ -57,8 +55,9 @@ def _read(path: Path) -> TokenTable:
 
 
 def _column(column: Any) -> Any:
-    if column.num_chunks == 1:
-        return _array(column.chunk(0))
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if len(chunks) == 1:
+        return _array(chunks[0])
     return _Long(column) if len(column) > SHOWN_AT_ONCE else _Long(column)[:]
 
 

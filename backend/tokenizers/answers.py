@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -35,10 +35,12 @@ def answer_tokenize(tokenizer: AnyTokenizer, question: TokenizeQuestion, report:
     """The answer, or `{"arrow": PATH}`. Raises InputError."""
     table = tokenize_short(tokenizer, question)
     if table is None:
-        return {"arrow": _write_blocks(tokenizer, question, report)}
+        source = File(question.file) if question.file is not None else Text(question.text or "")
+        stream = Stream(tokenizer, source, question.special_tokens)
+        return {"arrow": _write(stream.arrays(report), stream.facts, is_large=source.size > _LARGE)}
     if len(table.columns["piece"]) <= MAX_IN_JSON and table.rest.bytes <= _MAX_BYTES:
         return table.answer()
-    return {"arrow": _write_table(table)}
+    return {"arrow": _write([table.columns], lambda: table.rest)}
 
 
 def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table | None:
@@ -58,31 +60,20 @@ def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table
     return tokenize.tokenize(tokenizer, text, question, question.pair)
 
 
-def _write_table(table: Table) -> str:
+def _write(parts: Iterable[Arrays], facts: Callable[[], Tokens], *, is_large: bool = False) -> str:
+    """An Arrow file of all parts; everything else, which may be known only afterwards, is beside its last batch."""
     import pyarrow as pa
 
-    made = pa.table(table.columns).replace_schema_metadata(_metadata(table.rest))
-    with unfinished_file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
-        writer.write_table(made)
-    return str(path)
-
-
-def _write_blocks(tokenizer: AnyTokenizer, question: TokenizeQuestion, report: Report) -> str:
-    import pyarrow as pa
-
-    source = File(question.file) if question.file is not None else Text(question.text or "")
-    stream = Stream(tokenizer, source, question.special_tokens)
-    kinds = {name: np.int64 if source.size > _LARGE and kind is np.int32 else kind for name, kind in _KINDS.items()}
+    kinds = {name: np.int64 if is_large and kind is np.int32 else kind for name, kind in _KINDS.items()}
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in kinds.items()])
 
     def batch(arrays: Arrays) -> "pa.RecordBatch":
         return pa.record_batch([pa.array(arrays[name].astype(kind)) for name, kind in kinds.items()], schema=schema)
 
     with unfinished_file() as (file, path), pa.ipc.new_file(file, schema) as writer:
-        for arrays in stream.arrays(report):
+        for arrays in parts:
             writer.write_batch(batch(arrays))
-        empty = batch({name: np.zeros(0) for name in kinds})
-        writer.write_batch(empty, custom_metadata=_metadata(stream.facts()))
+        writer.write_batch(batch({name: np.zeros(0) for name in kinds}), custom_metadata=_metadata(facts()))
     return str(path)
 
 

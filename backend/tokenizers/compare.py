@@ -17,8 +17,10 @@ from backend.contract.tokens.comparison import (
     TextComparison,
     TextCounts,
 )
+from backend.contract.tokens.options import TokenOptions
 from backend.data.split_statistics import summarise_counts
-from backend.tokenizers import AnyTokenizer, offsets
+from backend.tokenizers import AnyTokenizer
+from backend.tokenizers.encoding import encode
 from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_counts import Report, TokenCounter, batches
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
@@ -92,19 +94,14 @@ def _tokens(number: int, cut: _Cut, text: str, lines: list[int], differing: np.n
 
 
 def _tokenize(tokenizer: AnyTokenizer, text: str, special_tokens: bool) -> _Cut:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])
-        spans = offsets.spans(tokenizer, ids, text)
-    else:
-        encoding = backend.encode(text, add_special_tokens=special_tokens)
-        ids, spans = encoding.ids, encoding.offsets
+    columns = encode(tokenizer, text, None, TokenOptions(special_tokens=special_tokens))
+    ids = columns.ids.tolist()
     special, unknown = set(tokenizer.all_special_ids), vocabulary_of(tokenizer).unknown
     return _Cut(
         ids=ids,
         pieces=[str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)],
         special=[token in special for token in ids],
-        spans=np.array(list(spans), np.int64).reshape(-1, 2),
+        spans=np.stack([columns.start, columns.end], 1),
         unknown=0 if unknown is None else ids.count(unknown),
     )
 

@@ -2,8 +2,8 @@
 
 `tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens` with the columns inside; with more
 than `MAX_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns are named
-as in `TokenColumns`, and its schema metadata has under `answer` the JSON of `Tokens` with empty columns; for a file
-or a long text, which are written block by block, it is in the metadata of the last record batch.
+as in `TokenColumns`, and the metadata of its last record batch has under `answer` the JSON of `Tokens` with empty
+columns.
 """
 
 import msgspec

@@ -76,10 +76,11 @@ def test_a_mistake_leaves_nothing_that_would_mislead(text_tab: TextTab):
 def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, text_tab: TextTab, tmp_path: Path):
     columns = {name: pa.array(getattr(HELLO.columns, name)) for name in TokenColumns.__struct_fields__}
     rest = msgspec.json.encode(msgspec.structs.replace(HELLO, columns=TokenColumns()))
-    table = pa.table(columns).replace_schema_metadata({"answer": rest})
+    batch = pa.record_batch(columns)
     path = tmp_path / "answer.arrow"
-    with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    with path.open("wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+        writer.write_batch(batch.slice(0, 0), custom_metadata={"answer": rest})
     text_tab._on_tokens(ArrowAnswer(str(path)))
     qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(2) == "world"
