@@ -28,10 +28,15 @@ class WrongColumn:
     likely: GuessReason | None
     advice: str
     """What to do if no other column is likely."""
+    other_task: str = ""
+    """The task that such a column is for."""
 
     @property
     def fix(self) -> Fix | None:
-        """Use the likely column; None if there is none."""
+        """Switch to the task that the column is for, or use the likely column; None if there is neither."""
+        if self.other_task:
+            title = self.other_task.replace("_", " ")
+            return Fix(message("Switch to {task}", task=title), {"task.type": self.other_task})
         if self.likely is None or self.likely.column is None:
             return None
         changes = {f"data.columns.{self.role.name}": self.likely.column}
@@ -48,7 +53,7 @@ class WrongColumn:
             title=self.role.title.lower(),
         )
         if self.likely is None:
-            return InputError("{problem}; {advice}", key, problem=problem, advice=self.advice)
+            return InputError("{problem}; {advice}", key, fix=self.fix, problem=problem, advice=self.advice)
         if self.likely.column is None:
             return InputError(
                 "{problem}, which {reason}; choose one of them", key, problem=problem, reason=self.likely.reason
@@ -113,12 +118,16 @@ def find_wrong_column(
         may_be_meant = role.holds == "text" or (role.holds == "label" and summary.distinct == 1)
         if may_be_meant and (likely is None or likely.column is None):
             continue  # the only text may be numbers, and of a single label the task says that more rows are needed
-        return WrongColumn(role, name, why, likely, _advice(role, summary, table))
+        other_task = "text_regression" if _needs_another_task(role, summary, table) else ""
+        return WrongColumn(role, name, why, likely, _advice(role, summary, table), other_task)
     return None
 
 
 def _needs_another_task(role: Column, summary: ColumnSummary, table: pa.Table) -> bool:
-    return role.holds == "label" and column_fit.holds_scores(summary, table[summary.name])
+    cells = table[summary.name]
+    return role.holds == "label" and (
+        column_fit.holds_scores(summary, cells) or column_fit.holds_fractions(summary, cells)
+    )
 
 
 def _advice(role: Column, summary: ColumnSummary, table: pa.Table) -> str:

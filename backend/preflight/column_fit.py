@@ -113,6 +113,14 @@ def holds_scores(column: ColumnSummary, cells: pa.ChunkedArray) -> bool:
     return column.kind == "numbers"
 
 
+def holds_fractions(column: ColumnSummary, cells: pa.ChunkedArray) -> bool:
+    """Whether the cells are at least three different numbers, some of them fractions, which few labels are."""
+    if column.distinct is None or column.distinct < 3 or column.kind not in ("text", "numbers"):
+        return False
+    fractions = pc.match_substring_regex(_filled(cells), r"[.,]\d*[1-9]")
+    return _all_match(cells, _NUMBER) and bool(pc.any(fractions).as_py())
+
+
 def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The first cells that are not empty, as text without spaces at both ends; none if they are nested."""
     first = column.slice(0, LOOKED_AT)

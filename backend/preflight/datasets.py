@@ -9,7 +9,7 @@ import msgspec
 from backend import registry
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.messages import message
+from backend.contract.messages import join, message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import DataSection, RunSpec, validate
 from backend.data import mojibake
@@ -24,6 +24,7 @@ from backend.preflight.column_check import check_columns
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
+from backend.preflight.task_guess import guess_other_tasks, other_tasks_advice
 from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_columns
 
 
@@ -181,7 +182,8 @@ def _choose(
             )
     # What need not be there is not guessed by content: prediction would take any column for the answers.
     parts = [_column_for(column, to_predict) for column in roles.values()]
-    guesses = ColumnGuess(rows.table).guesses(parts, given)
+    guessing = ColumnGuess(rows.table)
+    guesses = guessing.guesses(parts, given)
     chosen: dict[str, str] = {}
     for part in parts:
         role, name, guess = part.name, given.get(part.name), guesses.get(part.name)
@@ -197,26 +199,24 @@ def _choose(
         elif guess is not None and guess.column is not None:
             chosen[role] = guess.column
         elif part.required:
-            raise InputError(
-                (
-                    message(
-                        "data.columns.{role}: specify which column contains the {title}, which {reason}; {there_are}",
-                        role=role,
-                        title=part.title.lower(),
-                        reason=guess.reason,
-                        there_are=there_are,
-                    )
-                    if guess
-                    else message(
-                        "data.columns.{role}: specify which column contains the {title}; {there_are}",
-                        role=role,
-                        title=part.title.lower(),
-                        there_are=there_are,
-                    )
-                ),
-                f"data.columns.{role}",
-            )
+            others = [] if to_predict else guess_other_tasks(str(task.settings.type), parts, guessing, chosen)
+            raise _no_column(part, guess, join("; ", filter(None, [there_are, other_tasks_advice(others)])))
     return chosen, guesses
+
+
+def _no_column(part: Column, guess: GuessReason | None, there_are: str) -> InputError:
+    """A required role has no column; `there_are` says what there is."""
+    values = {"role": part.name, "title": part.title.lower(), "there_are": there_are}
+    sentence = (
+        message(
+            "data.columns.{role}: specify which column contains the {title}, which {reason}; {there_are}",
+            reason=guess.reason,
+            **values,
+        )
+        if guess
+        else message("data.columns.{role}: specify which column contains the {title}; {there_are}", **values)
+    )
+    return InputError(sentence, f"data.columns.{part.name}")
 
 
 def _column_for(part: Column, to_predict: bool) -> Column:

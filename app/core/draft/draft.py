@@ -25,6 +25,7 @@ class DraftState:
     origin: Values
     file: Path | None
     named: bool
+    task_chosen: bool
 
 
 class Draft:
@@ -35,6 +36,8 @@ class Draft:
         """The spec file that this draft began with, if it began with one."""
         self.named = False
         """Whether a person has named the run; else it is called after its data."""
+        self.task_chosen = False
+        """Whether a person has chosen the task, or the spec that has it; else the data may decide."""
         self.defaults = defaults or {}
         self._values = deepcopy(values) if values else {}
         self._origin = deepcopy(self._values)
@@ -104,12 +107,12 @@ class Draft:
 
     def state(self) -> DraftState:
         """A state that `restore` accepts."""
-        return DraftState(deepcopy(self._values), self._origin, self.file, self.named)
+        return DraftState(deepcopy(self._values), self._origin, self.file, self.named, self.task_chosen)
 
     def restore(self, state: DraftState) -> None:
         """Return to this state."""
         self._values, self._origin = deepcopy(state.values), state.origin
-        self.file, self.named = state.file, state.named
+        self.file, self.named, self.task_chosen = state.file, state.named, state.task_chosen
 
     def copy(self) -> "Draft":
         """An independent draft with the same values, for trying something."""

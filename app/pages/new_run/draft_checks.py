@@ -388,7 +388,18 @@ class DraftChecks(QObject):
     def _missing_data(self) -> str:
         task = self._controller.task()
         lacks = data_source.missing_data(self._draft, self._controller.source())
-        return lacks or (data_source.missing_column(self._draft, task, self.preview) if task is not None else "")
+        if lacks or task is None:
+            return lacks
+        others = [self._controller.task_named(one.task) for one in (self.preview.other_tasks if self.preview else ())]
+        titles = [other.title for other in others if other is not None]
+        return data_source.missing_column(self._draft, task, self.preview, titles)
+
+    def lacks_column(self) -> bool:
+        """Whether a role of the task has no column of the data, or one that cannot play it."""
+        preview, task = self.preview, self._controller.task()
+        if preview is None or task is None:
+            return False
+        return preview.wrong_column is not None or bool(data_source.missing_column(self._draft, task, preview))
 
     def _missing_model(self) -> str:
         return "" if self._draft.get("model.name_or_path") else tr("Choose a model.")

@@ -106,7 +106,7 @@ class DraftController(QObject):
         kept = read_kept(self._kept)
         if kept is not None and self.task_named(kept.get("task.type")) is not None:
             self.draft.replace(kept.values(), kept.file)
-            self.draft.named = kept.named
+            self.draft.named, self.draft.task_chosen = kept.named, kept.task_chosen
         self._kept_values = self.draft.values()
 
     def keep(self) -> None:
@@ -124,7 +124,7 @@ class DraftController(QObject):
         """Replace the draft by an empty one, as one step that can be undone."""
         draft = Draft(NEW)
         self._use_first_task(draft)
-        self.load(draft, tr("New draft"))
+        self.load(draft, tr("New draft"), task_chosen=False)
         self.started_over.emit()
 
     def source(self) -> SourceEntry | None:
@@ -164,6 +164,9 @@ class DraftController(QObject):
 
     def change(self, key: str, value: Any) -> None:
         """Apply the user's change to one field."""
+        if key == "task.type":  # a fix that was offered beside the data
+            self.choose_task(str(value))
+            return
         before, source, data = self.draft.get(key), self.source(), self._data_name()
         words = change_words(title_of(self.settings(), key), before, value)
         typed = key if isinstance(value, int | float | str | None) and not isinstance(value, bool) else ""
@@ -256,12 +259,17 @@ class DraftController(QObject):
 
     # Edits of the whole
 
-    def choose_task(self, name: str) -> None:
-        """Switch to another task; the preset of the old one is removed."""
+    def choose_task(self, name: str, *, by_data: bool = False) -> None:
+        """Switch to another task; the preset of the old one is removed. The data may decide it until a person has."""
         entry = self.task_named(name)
-        if entry is None or name == self.draft.get("task.type"):
+        if entry is None:
+            return
+        if name == self.draft.get("task.type"):
+            self.draft.task_chosen = self.draft.task_chosen or not by_data
+            self.amend()
             return
         with self.step(tr("Task: {title}", title=entry.title)):
+            self.draft.task_chosen = self.draft.task_chosen or not by_data
             self.overlay.take_off()
             if name != self.draft.get("task.type"):
                 self._forget_task_defaults()
@@ -281,6 +289,7 @@ class DraftController(QObject):
         with self.step(tr("Preset: {title}", title=preset.title if preset else "none")):
             self._lay(self.overlay, preset)
             self._name_for_data(data)
+            self.draft.task_chosen = self.draft.task_chosen or bool(preset and "type" in preset.spec.get("task", {}))
         self.replaced.emit()
 
     def _lay(self, overlay: PresetOverlay, preset: Preset | None) -> None:
@@ -301,11 +310,11 @@ class DraftController(QObject):
         settings = settings_of(self.catalog, tried) if self.catalog else {}
         return differences({**self.settings(), **settings}, self.draft, tried)
 
-    def load(self, draft: Draft, words: str, *, named: bool = False) -> None:
+    def load(self, draft: Draft, words: str, *, named: bool = False, task_chosen: bool = True) -> None:
         """Replace the spec; it keeps its file. Unless the user `named` the run, new data renames it."""
         with self.step(words):
             self.draft.replace(draft.values(), draft.file)
-            self.draft.named = named
+            self.draft.named, self.draft.task_chosen = named, task_chosen
             self.overlay.forget()
         self.replaced.emit()
         self.loaded.emit()

@@ -90,7 +90,9 @@ class Page(QWidget):
         self.sections = Sections(self.controller, self.checks, self)
         self.start_bar = StartBar(self)
         self.checks.field_mistakes = self.sections.mistakes
-        self.data_controller = DataController(self._context.client, self.draft, self.checks, self.sections.data, self)
+        self.data_controller = DataController(
+            self._context.client, self.controller, self.checks, self.sections.data, self
+        )
         self.search_bar = self.header.search
         self.search = SettingsSearch(self.search_bar, self.sections, self.controller.settings, self)
         self.presets = PresetController(self.controller, self.sections.task, self)
@@ -120,6 +122,7 @@ class Page(QWidget):
         controller.started_over.connect(lambda: sections.open("data"))
         self.data_controller.changed.connect(lambda values: controller.apply(values, tr("Choose data")))
         self.data_controller.task_requested.connect(controller.choose_task)
+        self.data_controller.task_found.connect(lambda name: controller.choose_task(name, by_data=True))
         # What follows from it
         controller.history_changed.connect(self._on_history_changed)
         controller.changed.connect(self._on_setting_changed)

@@ -55,6 +55,14 @@ class GuessedColumn(msgspec.Struct, frozen=True):
     reason: str
 
 
+class OtherTask(msgspec.Struct, frozen=True):
+    """A task that suits the data better than the chosen one, or as well, and why."""
+
+    task: str
+    reason: str
+    """A main clause without a full stop."""
+
+
 class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `preview_data {task, data}`: the first rows and the suggested columns."""
 
@@ -79,6 +87,8 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the named folder that are not read."""
     wrong_column: ErrorReply | None = None
     """Why one of the columns in use cannot play its role."""
+    other_tasks: list[OtherTask] = []
+    """Tasks for which the data is made if the chosen one does not suit it; several if any of them may be meant."""
     fix: Fix | None = None
     """Another way to read the file that is probably meant, such as another sheet of a workbook."""
 

@@ -10,7 +10,15 @@ from backend.contract.catalog import Column, is_used
 from backend.contract.errors import Fix, InputError
 from backend.contract.messages import message
 from backend.contract.output_file import whole_file
-from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
+from backend.contract.rpc.data import (
+    DataPreview,
+    DataReport,
+    DataRow,
+    DataSummary,
+    GuessedColumn,
+    OtherTask,
+    RecognisedData,
+)
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
@@ -51,6 +59,7 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
         wrong_column=_wrong_column(parts, guess, columns, section, arguments.get("task")),
+        other_tasks=_other_tasks(parts, guess, columns, arguments.get("task")),
         fix=_suggest_sheet(section) if rows.sheets else None,
     )
 
@@ -69,6 +78,15 @@ def _wrong_column(
         return None
     error = wrong.error()
     return ErrorReply(str(error), error.field, fix=error.fix)
+
+
+def _other_tasks(parts: list[Column], guess: Any, columns: dict[str, str], task: Any) -> list[OtherTask]:
+    """The tasks that the data is made for; none before a task is named, or if labels are listed for it."""
+    from backend.preflight.task_guess import guess_other_tasks  # loads the data room
+
+    name = task.get("type") if isinstance(task, dict) else task
+    listed = bool(isinstance(task, dict) and task.get("labels"))
+    return guess_other_tasks(str(name), parts, guess, columns) if name and not listed else []
 
 
 def _suggest_sheet(section: Any) -> Fix | None:

@@ -10,15 +10,17 @@ from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
 from app.core.draft.data_source import data_changes, is_read_otherwise, whole_choice
-from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.pages.new_run.data.data_section import DataSection
 from app.pages.new_run.data.page_drops import PageDrops
+from app.pages.new_run.data.recognised_note import NO_OFFER, TaskOffer, offer_tasks, say_task
 from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
 from app.services.backend_client import BackendClient, PendingQuery
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.data import DataSummary, RecognisedData
+from backend.contract.catalog import TaskEntry
+from backend.contract.rpc.data import DataPreview, DataSummary, RecognisedData
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
 GLANCE_DELAY_MS = 150
@@ -34,16 +36,27 @@ class DataController(QObject):
     changed = Signal(dict)
     """Values of the spec to set, in order."""
     task_requested = Signal(str)
+    task_found = Signal(str)
+    """The data is made for this task, and nobody has chosen another."""
 
     def __init__(
-        self, client: BackendClient, draft: Draft, checks: DraftChecks, section: DataSection, page: QWidget
+        self,
+        client: BackendClient,
+        controller: DraftController,
+        checks: DraftChecks,
+        section: DataSection,
+        page: QWidget,
     ) -> None:
         super().__init__(page)
-        self._client, self._draft, self._checks, self._section, self._page = client, draft, checks, section, page
+        self._client, self._checks, self._section, self._page = client, checks, section, page
+        self._controller, self._draft = controller, controller.draft
         self._recognising: PendingQuery | None = None
         self._before: dict[str, Any] = {}
         """The data section before something was recognised, to undo that."""
-        self._task = ""
+        self._is_new = False
+        """Whether the data was dropped or named and has not been read since: only then may it decide the task."""
+        self._decided, self._offered = "", ""
+        """The task that the newest data has decided, and the one that is offered for it."""
         self.glance: DataSummary | None = None
         """What all rows hold, once they were looked at."""
         self._glanced_at: dict[str, Any] = {}
@@ -63,7 +76,7 @@ class DataController(QObject):
         section.undo_requested.connect(self._on_undo)
         section.task_requested.connect(self._on_task_requested)
         self.drops.dropped.connect(self.take)
-        checks.previewed.connect(lambda preview: self._look(anew=True))
+        checks.previewed.connect(self._on_preview)
         checks.described.connect(lambda model: self._look())
         checks.emptied.connect(self._on_gone)
         checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
@@ -92,6 +105,8 @@ class DataController(QObject):
 
     def check(self, value: str | list[str]) -> None:
         """Check what was typed or chosen: it is kept, but may need another source or format."""
+
+        self._is_new, self._decided, self._offered = True, "", ""
 
         def use(found: RecognisedData) -> None:
             if is_read_otherwise(self._data(), found.data):
@@ -124,11 +139,40 @@ class DataController(QObject):
                 )
             )
             return
-        self._before, self._task = self._data(), found.task
+        self._before, self._is_new, self._decided, self._offered = self._data(), split in ("", "train"), "", ""
         wanted = whole_choice(self._before, found.data, split or None)
         self.changed.emit(data_changes(wanted))
-        other_task = found.task if found.task and found.task != self._draft.get("task.type") else ""
-        self._section.show_recognised(found, other_task)
+        self._section.show_recognised(found, self._offer_found(found.task))
+
+    def _offer_found(self, name: str) -> TaskOffer:
+        """What to say of the task that data was recognised for; if nobody has chosen one, the data decides it."""
+        before, task = self._controller.task(), self._controller.task_named(name)
+        if before is None or task is None or task is before:
+            return NO_OFFER
+        if not self._is_new or self._draft.task_chosen:
+            self._offered = name
+            return offer_tasks([task])
+        return self._decide(task, before)
+
+    def _decide(self, task: TaskEntry, before: TaskEntry, reason: str = "") -> TaskOffer:
+        """Switch to the task that the data is made for."""
+        self._is_new, self._decided = False, task.name
+        self.task_found.emit(task.name)
+        return say_task(task, before, reason)
+
+    def _on_preview(self, preview: DataPreview) -> None:
+        before, may_decide = self._controller.task(), self._is_new and not self._draft.task_chosen
+        self._is_new = False
+        others = [(task, one.reason) for one in preview.other_tasks if (task := self._controller.task_named(one.task))]
+        if may_decide and before is not None and len(others) == 1 and self._checks.lacks_column():
+            self._section.offer_tasks(self._decide(others[0][0], before, others[0][1]))
+            return  # the rows are read again, for that task
+        task = self._draft.get("task.type")
+        if others and preview.wrong_column is None:  # else the button is beside what is wrong
+            self._section.offer_tasks(offer_tasks([one for one, _ in others], others[0][1]))
+        elif task != self._decided and self._offered in ("", task):
+            self._section.offer_tasks(NO_OFFER)
+        self._look(anew=True)
 
     def _refuse(self, mistake: ErrorReply) -> None:
         self._section.show_refused(formatting.sentence(mistake.message, mistake.field))
@@ -137,9 +181,10 @@ class DataController(QObject):
         self.changed.emit(data_changes(self._before))
         self._section.forget_recognised()
 
-    def _on_task_requested(self) -> None:
+    def _on_task_requested(self, name: str) -> None:
         self._section.forget_recognised()  # what it offered is done
-        self.task_requested.emit(self._task)
+        self._decided, self._offered = "", ""
+        self.task_requested.emit(name)
 
     # The look at all rows, once the first ones are known
 

@@ -5,29 +5,27 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app import theme
 from app.core import json_schema
-from app.core.draft import data_messages
 from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
 from app.core.draft.section_words import source_words
 from app.core.i18n import tr
-from app.core.setting_titles import in_titles
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
+from app.pages.new_run.data.recognised_note import NO_OFFER, RecognisedNote, TaskOffer
 from app.pages.new_run.data.split_fields import SplitFields
 from app.pages.new_run.section import Panel, Section
 from app.widgets.banner import Banner
-from app.widgets.boxes import fill, hbox, stack
-from app.widgets.card import CAPTION_WIDTH, FormGrid, label
+from app.widgets.boxes import fill, stack
+from app.widgets.card import CAPTION_WIDTH, FormGrid
 from app.widgets.drop_hint import DropZone
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
-from app.widgets.icon_label import IconButton, IconLabel
+from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview, RecognisedData
@@ -54,7 +52,7 @@ class DataSection(Section):
     """Paths, and the split on whose field they were dropped (empty: on none)."""
     undo_requested = Signal()
     """The user asked to restore the settings from before the detection."""
-    task_requested = Signal()
+    task_requested = Signal(str)
     stop_requested = Signal()
     read_requested = Signal()
 
@@ -227,10 +225,15 @@ class DataSection(Section):
         self.forget_recognised()
         self.panel.title.setText(tr("Inspecting the dropped files…"))
 
-    def show_recognised(self, found: RecognisedData, task: str) -> None:
-        """Show what was recognised and used; `task` names a better task for such data."""
+    def show_recognised(self, found: RecognisedData, offer: TaskOffer = NO_OFFER) -> None:
+        """Show what was recognised and used, with tasks for such data."""
         self._recognised_rows = _rows_of(self._draft)
-        self.recognised.say(found, task)
+        self.recognised.say(found, offer)
+
+    def offer_tasks(self, offer: TaskOffer) -> None:
+        """Show what is said about the task for the current data."""
+        self._recognised_rows = _rows_of(self._draft)
+        self.recognised.offer(offer)
 
     def forget_recognised(self) -> None:
         """Hide what was recognised."""
@@ -337,49 +340,3 @@ class DataSection(Section):
 def _rows_of(draft: Draft) -> object:
     """The settings that determine which rows are read, as far as the draft has them."""
     return [draft.get(f"data.{key}") for key in ("source", "train", "folder", "name")]
-
-
-class RecognisedNote(QFrame):
-    """Hidden while there is nothing to say; its buttons are below the text, which may be long."""
-
-    undo_requested = Signal()
-    """The user asked to restore the settings from before the detection."""
-    task_requested = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        theme.role(self, "banner-info")
-        self.words = label("", wrap=True, selectable=True)
-        self.task, self.undo = IconButton("", "target", "quiet"), IconButton(tr("Undo"), "undo", "quiet")
-        self.undo.setToolTip(tr("Restore the previous choice"))
-        self.task.clicked.connect(self.task_requested)
-        self.undo.clicked.connect(self.undo_requested)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(12, 9, 8, 5)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(2)
-        grid.setColumnStretch(1, 1)
-        grid.addWidget(IconLabel("info", "info", 18), 0, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.words, 0, 1)
-        grid.addLayout(hbox(1, self.task, self.undo), 1, 1)
-        self.hide()
-
-    def text(self) -> str:
-        """The text shown; empty if there is none."""
-        return self.words.text()
-
-    def say(self, found: RecognisedData, task: str) -> None:
-        """Show what was used, and what was left out; `task` names a better task for such data."""
-        warnings = map(in_titles, found.warnings)
-        sentence = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
-        self.words.setText(sentence)
-        self.setAccessibleName(sentence)
-        self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
-        self.task.setText(tr("Switch to {replace}", replace=task.replace("_", " ")))
-        self.task.setVisible(bool(task))
-        self.show()
-
-    def forget(self) -> None:
-        """Hide the message."""
-        self.words.setText("")
-        self.hide()

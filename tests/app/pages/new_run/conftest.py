@@ -45,7 +45,7 @@ def panel(qtbot, page):
     page.search_bar.search.clear()
     page.sections.open("data")
     page.draft.replace({**NEW, "task": {"type": "text_classification"}})
-    page.draft.named = False
+    page.draft.named = page.draft.task_chosen = False
     page.controller.overlay.forget()
     page.controller.replaced.emit()
     page.controller.forget_history()

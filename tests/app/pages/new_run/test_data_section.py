@@ -132,7 +132,7 @@ def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
     read = "films.xlsx: the sheet “Notes” is used; set data.sheet to use another one: “Films”."
     shown = "films.xlsx: the sheet “Notes” is used; set “Sheet” to use another one: “Films”."
     found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
-    card.recognised.say(found, "")
+    card.recognised.say(found)
     assert card.recognised.text() == f"This is a workbook. {shown}"
     card.banner.show_message("warning", read)
     assert card.banner.text() == shown
@@ -165,11 +165,88 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
     assert not panel.draft.get("data.train")
 
 
+def offered(panel: Page) -> list[str]:
+    return [button.text() for button in panel.sections.data.recognised.offered]
+
+
+@pytest.fixture
+def similar(tmp_path: Path) -> str:
+    """Pairs of sentences with scores."""
+    path = tmp_path / "similar.csv"
+    rows = [f"a warm film {row},a cold film {row},{row / 8}" for row in range(40)]
+    path.write_text("\n".join(["sentence1,sentence2,similarity", *rows]), encoding="utf-8")
+    return str(path)
+
+
+def test_data_that_is_made_for_one_task_decides_it_until_a_person_does(qtbot, panel, similar: str):
+    note = panel.sections.data.recognised
+    drop(panel, similar)
+    qtbot.waitUntil(lambda: panel.draft.get("task.type") == "text_regression", timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: panel.draft.get("data.columns.label") == "similarity", timeout=SLOW_MS)
+    says = "The task is now text regression, because “similarity” contains scores, for example 0.0."
+    assert note.isVisible()
+    assert note.text() == f"This is a table (CSV): similar.csv for training. {says}"
+    assert offered(panel) == ["Back to text classification"]
+    note.offered[0].click()
+    qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "text_classification"
+    assert panel.reason() == "Choose a column for label, or switch to text regression."
+
+
+def test_the_task_that_the_data_has_decided_is_a_step_to_undo(qtbot, panel, similar: str):
+    panel.sections.data.train.choose(similar)
+    qtbot.waitUntil(lambda: panel.draft.get("task.type") == "text_regression", timeout=SLOW_MS)
+    assert panel.controller.history.undo_words == "Task: Text regression"
+    panel.controller.undo()
+    qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "text_classification"
+    assert panel.draft.get("data.train") == similar
+
+
+def test_a_task_that_a_person_has_chosen_is_kept_and_the_other_one_offered(qtbot, panel, similar: str):
+    panel.controller.choose_task("text_classification")
+    panel.sections.data.train.choose(similar)
+    qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "text_classification"
+    panel.sections.data.recognised.offered[0].click()
+    qtbot.waitUntil(lambda: panel.draft.get("data.columns.label") == "similarity", timeout=SLOW_MS)
+    assert panel.sections.data.recognised.isHidden(), "what it offered is done"
+
+
+def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path: Path):
+    novel = tmp_path / "emma.txt"
+    novel.write_text("\n".join(f"Emma had lived {year} years in the world" for year in range(21)), encoding="utf-8")
+    panel.sections.data.train.choose(str(novel))
+    qtbot.waitUntil(lambda: len(offered(panel)) == 2, timeout=SLOW_MS)
+    assert offered(panel) == ["Switch to causal language modeling", "Switch to masked language modeling"]
+    assert panel.sections.data.recognised.text() == (
+        "The data is running text without any labels, so it looks like data for causal language modeling or masked "
+        "language modeling."
+    )
+    assert panel.draft.get("task.type") == "text_classification"
+    panel.sections.data.recognised.offered[0].click()
+    assert panel.draft.get("task.type") == "causal_lm"
+
+
+def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(panel, similar: str):
+    panel.controller.choose_task("text_classification")
+    panel.controller.change("data.train", similar)
+    data = {"source": "files", "train": similar, "validation": 0.1, "columns": {"label": "similarity"}}
+    panel.checks._on_preview(PREVIEW({"data": data, "task": {"type": "text_classification"}}, lambda progress: None))
+    card = panel.sections.data
+    assert card.recognised.isHidden()
+    assert "“similarity” contains scores, for example 0.0, so it cannot be the label" in card.banner.text()
+    assert card.banner.fix.text() == "Switch to text regression"
+    card.banner.fix.click()
+    assert panel.draft.get("task.type") == "text_regression"
+
+
 def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, panel):
+    panel.controller.choose_task("text_classification")
     panel.sections.data.train.choose(SQUAD)
     qtbot.waitUntil(lambda: panel.draft.get("data.source") == "squad", timeout=SLOW_MS)
-    assert panel.sections.data.recognised.task.text() == "Switch to question answering"
-    panel.sections.data.recognised.task.click()
+    assert offered(panel) == ["Switch to question answering"]
+    panel.sections.data.recognised.offered[0].click()
     assert panel.sections.data.recognised.isHidden(), "what it offered is done"
     assert panel.draft.get("task.type") == "question_answering"
     assert panel.draft.get("data.train") == SQUAD

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.pages.new_run.data.recognised_note import TaskOffer
 from app.pages.new_run.draft_checks import SECTIONS
 from app.pages.new_run.page import Page
 from app.widgets.accessibility import in_reading_order
@@ -20,6 +21,7 @@ from backend.contract.run.cost import DiskFix, MeasuredTime, MemoryFix
 LONG = "This sentence goes on and on, as those of a backend may, and says what to do about it in many words"
 FULL = DiskVolume(LONG, 211, 190, 1000)
 LESS = DiskFix(title="Keep one checkpoint", changes={}, disk_mb=158, fits=True, note=LONG)
+OFFER = TaskOffer(LONG, [("causal_lm", LONG[:40]), ("masked_lm", LONG[:40])])
 FIX = MemoryFix(title="LoRA adapter", changes={}, memory_mb=470, fits=True, note="Few.")
 
 
@@ -83,7 +85,7 @@ def answers(page: Page) -> dict[str, Callable[[], object]]:
             replace(preview, columns=["a", "b"], rows=[], best_guesses={})
         ),
         "recognising": section.show_recognising,
-        "recognised": lambda: section.show_recognised(recognised, "text_regression"),
+        "recognised": lambda: section.show_recognised(recognised, OFFER),
         "a look at all rows": lambda: section.view.show_counting(0.3),
         "no look at all rows": lambda: section.view.show_glance(None),
         "a model": lambda: checks.described.emit(model),

@@ -1,0 +1,103 @@
+"""Tests that data made for another task than the chosen one is recognised, and that data which suits it is left alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.rpc.data import OtherTask
+from backend.contract.spec import RunSpec, validate
+from backend.preflight.column_guess import ColumnGuess
+from backend.preflight.datasets import load_splits
+from backend.preflight.task_guess import guess_other_tasks
+
+ROWS = 40
+BODY = [f"a long review of the film number {number}" for number in range(ROWS)]
+OTHER = [f"another text about film {number}" for number in range(ROWS)]
+SCORES = [f"{number / 8}" for number in range(ROWS)]
+MOODS = ["good", "bad", "mixed", "good"] * (ROWS // 4)
+WORDS = [["Anna", "sings", f"song{number}"] for number in range(ROWS)]
+TAGS = [["B-PER", "O", "O"]] * ROWS
+
+
+def others(task: str, columns: dict[str, list[Any]]) -> list[OtherTask]:
+    roles = [role for role in registry.find("task", task, "task.type").columns if not role.when]
+    guess = ColumnGuess(pa.table(columns))
+    chosen = {name: one.column for name, one in guess.guesses(roles, {}).items() if one.column is not None}
+    return guess_other_tasks(task, roles, guess, chosen)
+
+
+@pytest.mark.parametrize("name", ["similarity", "score", "label", "points"])
+def test_scores_are_for_text_regression(name: str):
+    found = others("text_classification", {"sentence1": BODY, "sentence2": OTHER, name: SCORES})
+    assert found == [OtherTask("text_regression", f"“{name}” contains scores, for example 0.0")]
+
+
+@pytest.mark.parametrize(
+    "cells", [["4,5", "3,25", "1,0"], ["0.5", "3.8", "5"], [1.5, 2.25, 3.0]], ids=["comma", "point", "typed"]
+)
+def test_few_scores_of_any_spelling_are_for_text_regression(cells: list[Any]):
+    found = others("text_classification", {"text": BODY[:3], "similarity": cells})
+    assert [one.task for one in found] == ["text_regression"]
+
+
+def test_half_stars_may_be_scores_or_labels():
+    stars = ["3.5", "4.0", "4.5", "5.0"] * (ROWS // 4)
+    assert [one.task for one in others("text_classification", {"text": BODY, "rating": stars})] == ["text_regression"]
+
+
+@pytest.mark.parametrize("cells", [["1", "2", "3", "4"], ["0.0", "1.0", "2.0", "0.0"], MOODS[:4]])
+def test_labels_are_left_to_text_classification(cells: list[str]):
+    assert others("text_classification", {"text": BODY, "label": cells * (ROWS // 4)}) == []
+
+
+def test_running_text_is_for_either_language_model():
+    found = others("text_classification", {"text": BODY})
+    assert found == [
+        OtherTask(task, "the data is running text without any labels") for task in ("causal_lm", "masked_lm")
+    ]
+    assert others("causal_lm", {"text": BODY}) == []
+
+
+def test_a_column_of_names_or_of_ids_is_no_running_text():
+    assert others("text_classification", {"name": ["Anna", "Bert", "Cleo"]}) == []
+    assert others("text_classification", {"id": [f"A-{number}" for number in range(ROWS)]}) == []
+
+
+def test_sources_with_targets_are_for_sequence_to_sequence():
+    found = others("text_classification", {"source": BODY, "target": OTHER})
+    assert found == [OtherTask("seq2seq_lm", "the columns “source” and “target” are there")]
+
+
+def test_questions_with_answers_in_contexts_are_for_question_answering():
+    found = others("text_classification", {"question": OTHER, "context": BODY, "answer": OTHER})
+    assert [one.task for one in found] == ["question_answering"]
+
+
+def test_a_tag_for_each_word_is_for_token_classification():
+    found = others("text_classification", {"tokens": WORDS, "ner_tags": TAGS})
+    assert found == [OtherTask("token_classification", "“ner_tags” contains a tag for each word")]
+
+
+def test_labels_are_for_text_classification_where_numbers_are_wanted():
+    found = others("text_regression", {"text": BODY, "label": MOODS})
+    assert found == [OtherTask("text_classification", "“label” contains labels, for example good")]
+
+
+def test_the_numbers_of_the_rows_are_no_scores():
+    assert others("text_classification", {"number": [str(number) for number in range(ROWS)], "text": BODY}) == []
+
+
+def test_a_terminal_is_told_the_other_task_with_the_reason(tmp_path: Path):
+    train = tmp_path / "similar.csv"
+    train.write_text("sentence1,sentence2,similarity\n" + "".join(f"a b,c d,{score}\n" for score in SCORES))
+    values = {"task": {"type": "text_classification"}, "model": {"name_or_path": "none"}, "data": {"train": str(train)}}
+    with pytest.raises(InputError) as refused:
+        load_splits(validate(RunSpec, values), None)
+    assert str(refused.value) == (
+        "data.columns.label: specify which column contains the label; the columns are sentence1, sentence2, similarity; "
+        "or choose the task text_regression, because “similarity” contains scores, for example 0.0"
+    )
