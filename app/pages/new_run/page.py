@@ -157,6 +157,9 @@ class Page(QWidget):
         self.starter.changed.connect(self._on_starting)
         self.starter.started.connect(self.run_started)
         self.starter.refused.connect(self._on_refused)
+        self.starter.warning = start_bar.warning
+        self.starter.plan_requested.connect(lambda: self.jump("settings"))
+        controller.history_changed.connect(self.starter.forget_waiting)
         for part in (controller, self.presets, self.starter):
             part.message.connect(self.message)
         self.starter.look_at_others()

@@ -223,14 +223,14 @@ class StartBar(QFrame):
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
         self.measure.setToolTip(hint)
         if not self.is_measuring:
-            warning = self.shortage or self._disk_warning()
+            warning = self.warning()
             is_problem = state.kind == WRONG or (bool(warning) and not reason)
             self.reason.show_sentence(reason or warning, is_problem=is_problem, leads=bool(place or reason == ""))
 
-    def _disk_warning(self) -> str:
-        """That the disk is too small for the run, which may start nevertheless: space can be freed meanwhile."""
+    def warning(self) -> str:
+        """That memory or disk are too small for the run, which may start nevertheless: space can be freed meanwhile."""
         disk = self.plan.disk if self.plan is not None else None
-        return formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else ""
+        return self.shortage or (formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else "")
 
     def _lack_of_cost(self) -> str:
         return self._state.note or ("" if self.plan else tr("The cost is still being estimated."))

@@ -1,7 +1,10 @@
-"""Starts the draft as a run or adds it to the queue, by the same command as on a terminal."""
+"""Starts the draft as a run or adds it to the queue, by the same command as on a terminal; asks if the disk is too small."""
+
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.core import formatting
 from app.core.draft.draft import Draft
@@ -11,6 +14,7 @@ from app.core.runs.run_spec import read_subject
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.context import AppContext
 from app.services.job import QUEUE
+from app.widgets.question import Question
 
 
 class StartController(QObject):
@@ -23,13 +27,24 @@ class StartController(QObject):
     message = Signal(str, str)
     others_changed = Signal(str)
     """What a queued run would wait for, as a sentence; empty if nothing is running."""
+    plan_requested = Signal()
+    """The user would rather see what needs less."""
 
-    def __init__(self, context: AppContext, draft: Draft, checks: DraftChecks, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, context: AppContext, draft: Draft, checks: DraftChecks, page: QWidget) -> None:
+        super().__init__(page)
+        self._page = page
         self._context, self._draft, self._checks = context, draft, checks
         self.busy = False
         self._name = ""
         """Of the run that is being started."""
+        self.warning: Callable[[], str] = str
+        """Gives the sentence that speaks against starting, though it is allowed; the page sets it."""
+        self.question: Question | None = None
+        self._waiting: bool | None = None
+        """Whether a run that waits for its plan is for the queue; None if none waits."""
+        checks.planned.connect(lambda plan: self._on_plan_over("plan"))
+        checks.emptied.connect(self._on_plan_over)
+        checks.refused.connect(lambda topic, mistake: self._on_plan_over(topic))
         context.library_watcher.changed.connect(self.look_at_others)
 
     def look_at_others(self) -> None:
@@ -47,9 +62,48 @@ class StartController(QObject):
         self.others_changed.emit(words)
 
     def start(self, *, queue: bool = False) -> None:
-        """Submit the spec with this user's consents; in the queue it starts when the others are over."""
+        """Start or queue the run once its plan is known; if that warns, the user is asked first."""
         if self.busy:
             return
+        if self._checks.is_planning:
+            self._waiting = queue
+            self._set_busy(True)
+        else:
+            self._start_planned(queue=queue)
+
+    def forget_waiting(self) -> None:
+        """The draft is another than the one that was to be started."""
+        if self._waiting is not None:
+            self._waiting = None
+            self._set_busy(False)
+
+    def _on_plan_over(self, topic: str) -> None:
+        queue = self._waiting
+        if topic == "plan" and queue is not None:
+            self.forget_waiting()
+            if not self._checks.blocker():
+                self._start_planned(queue=queue)
+
+    def _start_planned(self, *, queue: bool) -> None:
+        if warning := self.warning():
+            self._ask(warning, queue=queue)
+        else:
+            self._submit(queue=queue)
+
+    def _ask(self, warning: str, *, queue: bool) -> None:
+        question = Question(self._page, tr("Start training"), tr("Start anyway?"), warning)
+        question.setIcon(QMessageBox.Icon.Warning)
+        self.question = question
+        start = question.addButton(tr("Start anyway"), QMessageBox.ButtonRole.AcceptRole)
+        plan = question.addButton(tr("Show the plan"), QMessageBox.ButtonRole.ActionRole)
+        question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
+        start.clicked.connect(lambda: self._submit(queue=queue))
+        plan.clicked.connect(self.plan_requested)
+        question.finished.connect(question.deleteLater)
+        question.open()
+
+    def _submit(self, *, queue: bool) -> None:
+        """Submit the spec with this user's consents; in the queue it starts when the others are over."""
         self._set_busy(True)
         values, consent = self._draft.values(), self._checks.consent()
         self._name = str(values.get("name", ""))
