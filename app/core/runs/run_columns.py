@@ -67,7 +67,7 @@ _ALL = (
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
     Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=112, leaves=3),
     Column("best", tr("Best"), lambda run: run.best, _best, width=156, largest_first=True),
-    Column("steps", tr("Steps"), lambda run: run.step, _steps, width=100, leaves=1, largest_first=True),
+    Column("steps", tr("Steps"), lambda run: run.step, _steps, width=116, leaves=1, largest_first=True),
     Column(
         "duration",
         tr("Duration"),

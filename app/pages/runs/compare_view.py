@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import metric_title
@@ -177,8 +177,8 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
     row = QHBoxLayout()
     row.setSpacing(10)
     for tool in tools:
-        row.addWidget(tool, 1 if tool.sizePolicy().hasHeightForWidth() else 0)  # words need no second line
-    row.addStretch(0 if tools[-1].sizePolicy().hasHeightForWidth() else 1)
+        row.addWidget(tool, int(isinstance(tool, QLabel)))  # words need no second line
+    row.addStretch(int(not isinstance(tools[-1], QLabel)))
     column = QVBoxLayout(side)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(10)
