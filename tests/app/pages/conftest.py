@@ -165,6 +165,20 @@ def predictions(predictions_page, shared_context: AppContext) -> QWidget:
 
 
 @pytest.fixture
+def try_box(qtbot, context: AppContext) -> QWidget:
+    """The Try side without the page around it, which costs as much."""
+    from app.pages.predictions.interactive.try_box import TryBox  # after the look is chosen
+
+    made = TryBox(context)
+    qtbot.addWidget(made)
+    made.resize(1100, 640)
+    made.show()
+    made.on_shown()
+    qtbot.waitUntil(lambda: made._has_catalog)
+    return made
+
+
+@pytest.fixture
 def new_run(qtbot, context):
     """The New run page with the catalog."""
     from app.pages.new_run.page import Page  # after the look is chosen

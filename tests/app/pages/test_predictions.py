@@ -11,6 +11,7 @@ from PySide6.QtGui import QFontMetrics
 
 from app import theme
 from app.pages.predictions.page import Page
+from app.services.context import AppContext
 from app.services.prediction_rows import write_indices
 from backend.contract.rpc.protocol import ExportedFile
 
@@ -31,58 +32,54 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def panel(qtbot, context, run: Path) -> Page:
-    made = Page(context)
-    qtbot.addWidget(made)
-    made.resize(1000, 700)
-    made.show()
-    made.show_run(str(run))
-    return made
+def runs(tmp_path: Path) -> Path:
+    """No recorded runs."""
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def panel(predictions: Page, run: Path) -> Page:
+    predictions.show_run(str(run))
+    return predictions
 
 
 @pytest.mark.parametrize(
     "row",
     [{"text": "good film"}, {"text": "good film", "prediction": ["pos"]}, {**ROWS[0], "probability_pos": "much"}],
 )
-def test_a_table_that_does_not_hold_predictions_is_refused_in_words(qtbot, context, run: Path, row: dict):
+def test_a_table_that_does_not_hold_predictions_is_refused_in_words(predictions: Page, run: Path, row: dict):
     parquet.write_table(pa.Table.from_pylist([row]), run / "predictions.parquet")
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.show_run(str(run))
+    predictions.show_run(str(run))
     assert (
-        panel.browser.empty._sentence.text()
+        predictions.browser.empty._sentence.text()
         == "predictions.parquet: it does not contain predictions; predict the data again"
     )
 
 
-def test_a_column_of_the_data_that_is_called_like_a_probability_is_none(qtbot, context, run: Path):
+def test_a_column_of_the_data_that_is_called_like_a_probability_is_none(predictions: Page, run: Path):
     rows = [{"probability_of_rain": "high", **row} for row in ROWS]
     parquet.write_table(pa.Table.from_pylist(rows), run / "predictions.parquet")
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.show_run(str(run))
-    assert panel.browser.rows.probabilities == ["probability_neg", "probability_pos"]
-    assert panel.browser.rows.confidence(0) == 0.9
+    predictions.show_run(str(run))
+    assert predictions.browser.rows.probabilities == ["probability_neg", "probability_pos"]
+    assert predictions.browser.rows.confidence(0) == 0.9
 
 
 def texts(panel: Page) -> list[str]:
     return [panel.table.shown_text(line, "text") for line in range(panel.table.shown_count())]
 
 
-def test_before_a_run_is_chosen_the_page_says_what_to_do(qtbot, context):
-    panel = Page(context)
+def test_before_a_run_is_chosen_the_page_says_what_to_do(qtbot, shared_context: AppContext):
+    panel = Page(shared_context)
     qtbot.addWidget(panel)
     assert panel.browser.stack.currentWidget() is panel.browser.empty
     with qtbot.waitSignal(panel.runs_requested):
         panel.browser.empty._button.click()
 
 
-def test_a_run_without_predictions_says_so(qtbot, context, tmp_path: Path):
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.show_run(str(tmp_path))
-    assert panel.browser.stack.currentWidget() is panel.browser.empty
-    assert not panel.export_button.isEnabled()
+def test_a_run_without_predictions_says_so(predictions: Page, tmp_path: Path):
+    predictions.show_run(str(tmp_path))
+    assert predictions.browser.stack.currentWidget() is predictions.browser.empty
+    assert not predictions.export_button.isEnabled()
 
 
 def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Page):
@@ -123,23 +120,19 @@ def test_one_row_is_shown_whole(panel: Page):
     assert panel.browser.view.side.currentWidget() is panel.browser.overview
 
 
-def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context, run: Path):
+def test_a_file_without_actual_values_has_nothing_right_or_wrong(predictions: Page, run: Path):
     table = pa.Table.from_pylist([{"text": "a", "prediction": "pos"}])
     parquet.write_table(table, run / "predictions.parquet")
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.show_run(str(run))
-    assert not panel.browser.filters.right_group.button(1).isEnabled()
-    assert texts(panel) == ["a"]
+    predictions.show_run(str(run))
+    assert not predictions.browser.filters.right_group.button(1).isEnabled()
+    assert texts(predictions) == ["a"]
 
 
-def test_a_broken_file_is_told_and_breaks_nothing(qtbot, context, run: Path):
+def test_a_broken_file_is_told_and_breaks_nothing(predictions: Page, run: Path):
     (run / "predictions.parquet").write_bytes(b"no parquet")
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.show_run(str(run))
-    assert panel.browser.stack.currentWidget() is panel.browser.empty
-    assert "predictions.parquet" in panel.browser.empty._sentence.text()
+    predictions.show_run(str(run))
+    assert predictions.browser.stack.currentWidget() is predictions.browser.empty
+    assert "predictions.parquet" in predictions.browser.empty._sentence.text()
 
 
 def test_test_data_is_offered_only_where_there_is_some(panel: Page, run: Path):
@@ -165,9 +158,9 @@ def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: P
     assert panel.browser.stack.currentWidget() is panel.browser.empty
 
 
-def test_a_run_whose_folder_is_deleted_says_so(panel: Page, run: Path, context):
+def test_a_run_whose_folder_is_deleted_says_so(panel: Page, run: Path, shared_context: AppContext):
     shutil.rmtree(run)
-    context.library_watcher.changed.emit()
+    shared_context.library_watcher.changed.emit()
     assert panel.browser.stack.currentWidget() is panel.browser.empty
     assert panel.browser.empty._title.text() == "This run was deleted"
     assert not panel.predict_button.isEnabled()

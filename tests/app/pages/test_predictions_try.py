@@ -27,13 +27,11 @@ def panel(qtbot, context) -> Page:
 
 
 @pytest.fixture
-def box(qtbot, panel: Page) -> TryBox:
+def box(qtbot, try_box: TryBox) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
-    panel.show_tab(TRY)
-    qtbot.waitUntil(lambda: panel.attempt._has_catalog)
-    panel.attempt.form.show_model(MODEL)
-    choose_task(panel.attempt, "text_classification")
-    return panel.attempt
+    try_box.form.show_model(MODEL)
+    choose_task(try_box, "text_classification")
+    return try_box
 
 
 def test_the_try_side_is_built_when_somebody_goes_there(qtbot, context):

@@ -8,7 +8,6 @@ from example_runs import CLASSIFIED, write_run
 from PySide6.QtWidgets import QFileDialog
 
 from app.pages.predictions.interactive.try_box import TryBox
-from app.pages.predictions.page import TRY, Page
 from app.widgets.text.chat_editor import TypedChat
 from backend.contract.resources import resource
 from tests.app.pages.try_steps import ask, choose_task
@@ -17,17 +16,11 @@ MODEL, OTHER = str(resource("demo", "bert-tiny")), str(resource("demo", "austen-
 
 
 @pytest.fixture
-def box(qtbot, context) -> TryBox:
+def box(qtbot, try_box: TryBox) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
-    panel = Page(context)
-    qtbot.addWidget(panel)
-    panel.resize(1100, 700)
-    panel.show()
-    panel.show_tab(TRY)
-    qtbot.waitUntil(lambda: panel.attempt._has_catalog)
-    panel.attempt.form.show_model(MODEL)
-    choose_task(panel.attempt, "text_classification")
-    return panel.attempt
+    try_box.form.show_model(MODEL)
+    choose_task(try_box, "text_classification")
+    return try_box
 
 
 def test_two_models_answer_the_same_and_the_difference_is_said(qtbot, box: TryBox):
