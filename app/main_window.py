@@ -210,6 +210,8 @@ class MainWindow(QMainWindow):
             panel.message.connect(self.show_message)
         if hasattr(panel, "wrote"):
             panel.wrote.connect(self.toasts.show_written)
+        if hasattr(panel, "start_bar"):
+            self.toasts.stay_above(panel.start_bar)
         if isinstance(panel, OffersActions):
             title = next(title for title, _, module in PAGES if module == name)
             self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))

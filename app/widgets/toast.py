@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
@@ -20,7 +20,9 @@ _SHOWN_MS = {"info": 4_000, "success": 4_000, "warning": 8_000, "error": 12_000}
 ACTION_MS = 12_000
 """A message with a button stays until a hand can be at the mouse."""
 MOST = 4
-WIDTH = 380
+WIDTH, MARGIN, SPACING = 380, 20, 8
+"""Pixels of a message, and of the room beside and between them."""
+_PLACING = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,15 @@ class ToastOverlay(QWidget):
         self._toasts: list[Toast] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
+        self._column.setSpacing(SPACING)
         parent.installEventFilter(self)
+        self._above: QWidget | None = None
         self.hide()
+
+    def stay_above(self, widget: QWidget) -> None:
+        """Do not cover a widget in the corner, such as a bar with a button, while it is visible."""
+        self._above = widget
+        widget.installEventFilter(self)
 
     def messages(self) -> list[str]:
         """The current texts, oldest first."""
@@ -137,13 +145,16 @@ class ToastOverlay(QWidget):
             return
         for toast in self._toasts:
             toast.fit()
-        height = sum(toast.height() for toast in self._toasts) + 8 * (len(self._toasts) - 1)
+        height = sum(toast.height() for toast in self._toasts) + SPACING * (len(self._toasts) - 1)
         area = self._under.rect()
-        self.setGeometry(area.right() - WIDTH - 20, area.bottom() - height - 20, WIDTH, height)
+        bottom = area.bottom() - MARGIN
+        if self._above is not None and self._above.isVisible():
+            bottom = self._above.mapTo(self._under, QPoint(0, 0)).y() - SPACING
+        self.setGeometry(area.right() - WIDTH - MARGIN, bottom - height, WIDTH, height)
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Stay in the corner when the window is resized."""
-        if event.type() == QEvent.Type.Resize:
+        """Stay in the corner when the window is resized, and above what is there when that is shown or moved."""
+        if event.type() in _PLACING:
             self._place()
         return False

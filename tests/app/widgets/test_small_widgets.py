@@ -165,6 +165,23 @@ def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
     assert window.rect().contains(overlay.geometry())
 
 
+def test_toasts_stay_above_a_bar_while_it_is_visible(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(900, 600)
+    bar = QWidget(window)
+    bar.setGeometry(0, 540, 900, 50)
+    window.show()
+    overlay = ToastOverlay(window)
+    overlay.stay_above(bar)
+    overlay.show_message("info", "Copied it.")
+    assert overlay.geometry().bottom() < bar.geometry().top()
+    bar.hide()
+    assert overlay.geometry().bottom() > 540
+    bar.show()
+    assert overlay.geometry().bottom() < bar.geometry().top()
+
+
 def test_a_toast_that_is_closed_goes_and_the_last_takes_the_overlay_along(qtbot, styled):
     window = QWidget()
     qtbot.addWidget(window)
