@@ -56,13 +56,19 @@ PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 
 
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
-    """A name for a run on the draft's data, or empty if there is none; several files are named after the first."""
+    """A name for a run on the draft's data, or empty if there is none; several files are named after their folder."""
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
     named += [draft.get(f"data.{key}") for key in ("name", "task", "pair", "folder") if split_kind(source) != "files"]
-    named = [value[0] if isinstance(value, list) and value else value for value in named]
+    named = [_of_several(value) if isinstance(value, list) and value else value for value in named]
     first = next((value for value in named if isinstance(value, str) and value), "")
     path = PurePath(first.rstrip("/\\"))
     return PurePath(path.stem if path.suffix.lower() in PACKED_SUFFIXES else path).stem[:100]
+
+
+def _of_several(files: Sequence[Any]) -> Any:
+    """The folder of several files, or the first one if they are not in the same."""
+    folders = {str(PurePath(file).parent) for file in files if isinstance(file, str)}
+    return folders.pop() if len(files) > 1 and len(folders) == 1 and folders != {"."} else files[0]
 
 
 # The columns of the task

@@ -72,6 +72,8 @@ def test_a_hub_data_set_begins_with_its_usual_split():
         ({"source": "glue", "folder": "/glue", "task": "rte", "train": "train"}, "rte"),
         ({"source": "tatoeba", "folder": "/data/eng-sin/"}, "eng-sin"),
         ({"source": "files", "train": ["a.csv", "b.csv"]}, "a"),
+        ({"source": "files", "train": ["/austen/emma.txt", "/austen/persuasion.txt"]}, "austen"),
+        ({"source": "files", "train": ["/austen/emma.txt", "/eliot/romola.txt"]}, "emma"),
     ],
 )
 def test_a_run_is_named_for_its_data(data: dict, name: str):
