@@ -242,6 +242,7 @@ class DataSection(Section):
     def show_refused(self, sentence: str) -> None:
         """Show why a drop is not usable; the previous choice is kept."""
         self.forget_recognised()
+        self._show_title()
         self.show_problem(sentence)
 
     # What the data is
@@ -253,9 +254,14 @@ class DataSection(Section):
         self.columns.clear()
         self._show_reading(False)
         self._offer_looks(False)
-        self.panel.title.setText(tr("Data"))
+        self._show_title()
         is_files = split_kind(self._sources.get(str(self._draft.get("data.source", "files")))) == "files"
         self.pages.setCurrentWidget(self.zone if is_files else self.empty)
+
+    def _show_title(self) -> None:
+        """Name the data whose rows are shown."""
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        self.panel.title.setText(tr("Data") if self._shown_rows is None else source_words(self._draft, source))
 
     def _offer_looks(self, on: bool) -> None:
         for button in (self.tokens, self.report):
@@ -318,8 +324,7 @@ class DataSection(Section):
         self._show_reading(False)
         self._offer_looks(True)
         self._shown_rows = _rows_of(self._draft)
-        source = self._sources.get(str(self._draft.get("data.source", "files")))
-        self.panel.title.setText(source_words(self._draft, source))
+        self._show_title()
         self.columns.show_preview(preview, columns)
         self.view.show_preview(preview, columns)
         self.pages.setCurrentWidget(self.view)

@@ -258,6 +258,7 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
     drop(new_run, str(picture))
     qtbot.waitUntil(lambda: "is an image" in new_run.sections.data.banner.text(), timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
+    assert new_run.sections.data.panel.title.text() == "Data", "nothing is inspected any more"
     dragged(new_run, str(tmp_path / "run.yaml"))
     assert new_run.data_controller.drops.hint.words() == ""
     model = new_run.sections.model
