@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 import threading
 import time
@@ -9,20 +10,13 @@ import traceback
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
-
-import msgspec
+from typing import TextIO
 
 from backend.commands.command import Command
-from backend.contract import places
-from backend.contract.errors import InputError, RunFailed, panics_as_errors
-from backend.contract.messages import join, message
+from backend.contract.messages import message
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redact
-from backend.contract.rpc.protocol import ErrorReply, Progress, Reply
-from backend.contract.run.cost import STAGES, MeasuredTime
 from backend.contract.run.folder import RunFolder
-from backend.helper.channel import Channel
 
 MOST_LIKELY = "1000"
 """How gladly Linux ends a process whose memory is used up: this one first, and not the window."""
@@ -103,60 +97,20 @@ def _explain_failed_start(folder: RunFolder) -> None:
     log.close()
 
 
-def _measure_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("begun", metavar="TIME", type=float, help="when this process was started")
-
-
 def _measure(arguments: Namespace) -> int:
-    channel = Channel()
-    values = msgspec.json.decode(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    folder = RunFolder(arguments.run)
+    threading.Thread(target=_end_with_the_asker, args=(folder,), daemon=True).start()
     with suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(MOST_LIKELY)
-    own = places.scratch_folder(os.getpid())
-    try:
-        own.mkdir(parents=True)
-        channel.send(_run_measurement(values, own, arguments.begun, channel))
-    finally:
-        places.remove_scratch(os.getpid())
-    return 0
+    from backend.training import loop  # loads the data room and the framework
+
+    return loop.run(folder, is_trial=True)
 
 
-def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
-    """The only place in this process where an exception becomes a message."""
-    from backend.preflight import resolve  # these load the data room
-    from backend.training import timing_trial
-    from backend.training.failures.failure import FailureContext, recognise_failure
-
-    def report(stage: str, done: float, most: float) -> None:
-        channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))
-
-    try:
-        with panics_as_errors():
-            found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, report)
-        return Reply(0, MeasuredTime(measurement=found))
-    except InputError as error:
-        return Reply(0, error=ErrorReply(redact(str(error)), error.field, error.line))
-    except Exception as error:
-        sys.stderr.write(redact(traceback.format_exc()))
-        code, failure = recognise_failure(error, FailureContext(RunFolder(own))) or ("", None)
-        if code == "out_of_memory" and failure is not None:
-            return Reply(0, MeasuredTime(shortage=redact(failure.message)))
-        if failure is not None:
-            return Reply(0, error=ErrorReply(redact(join(". ", [failure.message, failure.hint]))))
-        if isinstance(error, RunFailed):
-            return Reply(0, error=ErrorReply(redact(join(". ", [str(error), error.hint]))))
-        first = next(iter(str(error).splitlines()), message("it has no message"))
-        sentence = message(
-            "measuring failed unexpectedly: {class_name}: {first}", class_name=type(error).__name__, first=first
-        )
-        return Reply(0, error=ErrorReply(redact(sentence)))
-
-
-def _end_with_the_asker() -> None:
+def _end_with_the_asker(folder: RunFolder) -> None:
     """Exit, even mid-step, when stdin closes: the process that asked is gone."""
     sys.stdin.buffer.read()
-    places.remove_scratch(os.getpid())
+    shutil.rmtree(folder.path, ignore_errors=True)
     os._exit(0)
 
 
@@ -182,7 +136,7 @@ def _query(arguments: Namespace) -> int:
 
 COMMANDS = (
     Command("_run", "", _run_arguments, _run),
-    Command("_measure", "", _measure_arguments, _measure),
+    Command("_measure", "", _run_arguments, _measure),
     Command("serve", "", _no_arguments, _serve),
     Command("_query", "", _query_arguments, _query),
 )

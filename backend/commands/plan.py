@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from backend.contract.run.cost import DiskFix, Measurement, MemoryFix
     from backend.contract.spec import RunSpec
 
-WORDS = {
-    "starting": "starting the process",
-    "data": "reading the data",
-    "model": "loading the model",
-    "training": "training steps",
-    "evaluation": "an evaluation",
-    "checkpoint": "writing a checkpoint",
-}
-"""Stage of a measurement → what it does."""
-
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
@@ -68,17 +58,18 @@ def _plan(arguments: Namespace) -> int:
 
 def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen) -> str | None:
     """Run the measurement; returns a sentence if memory was not enough."""
-    from backend.training import timing_trial_process
+    from backend.training import timing_trial
 
-    lines: list[str] = []
+    stage: str | None = None
 
     def report(progress: "Progress") -> None:
-        if [progress.part] != lines[-1:]:
-            lines.append(progress.part)
-            screen.start_stage(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
+        nonlocal stage
+        if progress.part != stage:
+            stage = progress.part
+            screen.start_stage(f"measuring: {stage or 'starting'}", round(progress.part_total), "s")
         screen.advance(round(progress.part_done), round(progress.part_total))
 
-    return timing_trial_process.measure_in_process(spec, available, report).shortage or None
+    return timing_trial.measure(spec, available, report).shortage or None
 
 
 def _format_plan(plan: "RunPlan") -> str:

@@ -302,13 +302,11 @@ class Helper:
         self._workers.remove(worker)
         process = worker.process
         if process.poll() is None:
-            below = process_tree.descendants(process.pid)
-            for pid in below:
+            for pid in process_tree.descendants(process.pid):
                 process_tree.kill(pid)
             process.kill()
-            for pid in below:
-                places.remove_scratch(pid)
         process.wait()
+        places.remove_scratch(process.pid)
         assert process.stdin
         with suppress(BrokenPipeError):  # a question that it never took is still in the buffer
             process.stdin.close()

@@ -141,10 +141,18 @@ def _time(
     """The measurement for such a training run, and the parts of its time based on it, else on a comparable run."""
     key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
     known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
-    if known is not None:
-        return known, time_estimate.measured_parts(amounts, known)
-    speed = measurements.expected_throughput(amounts.spec, folder, choice.words, choice.precision)
-    return None, time_estimate.expected_parts(amounts, speed)
+    a_row = amounts.tokens_per_row
+    similar = known or measurements.recall_similar(
+        amounts.spec,
+        folder,
+        choice.words,
+        choice.precision,
+        amounts.rows["train"] * a_row / amounts.steps_per_epoch,
+        a_row,
+    )
+    if similar is None:
+        return None, time_estimate.unknown_parts(amounts)
+    return known, time_estimate.estimate_parts(amounts, similar)
 
 
 def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:

@@ -19,6 +19,8 @@ from backend.hardware.planner import ModelShape, read_config
 ALIKE = 0.1
 """Part by which lengths may differ; what was measured is scaled by them."""
 MAX_KEPT = 300
+FORWARD = 1 / 3
+"""A pass without gradients against one with them, which goes forward once and back at twice the cost."""
 SCALES: Mapping[str, tuple[str, ...]] = {
     "training": (
         "epochs", "max_steps", "max_records", "learning_rate", "schedule", "warmup", "schedule_steps", "schedule_cycles",
@@ -93,8 +95,10 @@ def _read() -> dict[str, list[Measurement]]:
         return {}
 
 
-def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
-    """Tokens per second of the newest training run with this model shape on this device, or None.
+def recall_similar(
+    spec: RunSpec, folder: Path, device: str, precision: str, tokens_per_step: float, tokens_per_row: float
+) -> Measurement | None:
+    """The speed of the newest training run with this model shape on this device, without steps; None if there is none.
 
     Without one of the same batch size, the nearest is used, which is almost as fast.
     """
@@ -105,7 +109,15 @@ def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str
     if not alike:
         return None
     rows, nearest = min(alike, key=lambda pair: (abs(pair[0] - int(size)), -pair[1].time))
-    return rows * nearest.mean_length / nearest.step_seconds
+    token_seconds = nearest.step_seconds / (rows * nearest.mean_length)
+    return Measurement(
+        time=nearest.time,
+        mean_length=nearest.mean_length,
+        longest=nearest.longest,
+        steps=0,
+        step_seconds=tokens_per_step * token_seconds,
+        evaluation_row_seconds=FORWARD * tokens_per_row * token_seconds,
+    )
 
 
 def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:

@@ -10,10 +10,10 @@ from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
 from backend.contract.time_span import BUSY
 
-FORWARD = 1 / 3
-"""A pass without gradients against one with them, which goes forward once and back at twice the cost."""
 STEADY, ROUGH, GUESSED = 0.1, 0.25, 0.5
 """How far, as a part, a step may be off that was timed often, what was timed once, and what another training tells."""
+MANY_STEPS = 20
+"""From so many timed steps on, the time of others is known well."""
 SOONER, SOON = 0.1, 0.5
 """Parts of a measured evaluation that a trained model needs, at least and as is likely, to write its answers.
 
@@ -86,61 +86,47 @@ def _count_due(every: int, other: int = 0, *, steps: int) -> int:
     return due if steps % every == 0 or steps % other == 0 else due + 1
 
 
-def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
-    """Every part of a run, based on a measurement of this very training run."""
-    steadiness = max(STEADY, measured.step_spread)
-    training = amounts.total_steps * measured.step_seconds
-    parts = [
-        *_start(amounts, measured),
-        _tokenising(amounts),
-        *_compiling(measured),
-        _part(
-            "Training",
-            training,
-            message(
-                "{total_steps:,} × {step_seconds}",
-                total_steps=amounts.total_steps,
-                step_seconds=_format_seconds(measured.step_seconds),
-            ),
-            steadiness,
+def estimate_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
+    """Every part of a run, based on a measurement of this very training run, or on the speed of a similar one."""
+    is_guess = measured.steps == 0
+    roughly = GUESSED if is_guess else ROUGH
+    training = _part(
+        "Training",
+        amounts.total_steps * measured.step_seconds,
+        message("{total_steps:,} steps", total_steps=amounts.total_steps)
+        if is_guess
+        else message(
+            "{total_steps:,} × {step_seconds}",
+            total_steps=amounts.total_steps,
+            step_seconds=_format_seconds(measured.step_seconds),
         ),
-    ]
-    each = measured.evaluation_row_seconds
+        STEADY if measured.steps >= MANY_STEPS else roughly,
+    )
+    parts = [*_start(amounts, measured), _tokenising(amounts), *_compiling(measured), training]
+    each, once = measured.evaluation_row_seconds, measured.first_evaluation_seconds
     if amounts.evaluations and each is not None:
-        part = _evaluation_part("Evaluations", amounts.evaluations * amounts.evaluated * each, measured)
-        part = _add_once(part, measured.first_evaluation_seconds)
+        seconds = amounts.evaluations * amounts.evaluated * each
+        part = _add_once(_evaluation_part("Evaluations", seconds, measured, roughly), once)
         parts.append(_with_rows(part, amounts.evaluated, amounts.evaluations))
+        once = 0.0
     parts += _saving_parts(amounts, measured)
     if amounts.predicted and each is not None:
-        part = _evaluation_part("Predictions", amounts.predicted * each, measured)
-        part = part if amounts.evaluations else _add_once(part, measured.first_evaluation_seconds)
+        part = _add_once(_evaluation_part("Predictions", amounts.predicted * each, measured, roughly), once)
         parts.append(_with_rows(part, amounts.predicted))
     return [_widen_for_load(part, measured) for part in _allow_early_stop(amounts, parts)]
 
 
-def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[TimePart]:
-    """Training time based on a comparable run's speed, if there is one; its parts are a guess."""
-
-    def part(name: str, tokens: float, words: str, cost: float = 1.0) -> TimePart:
-        if not tokens_per_second:
-            return TimePart(name, None, words)
-        return _part(name, cost * tokens / tokens_per_second, words, GUESSED)
-
-    a_row, epochs = amounts.tokens_per_row, amounts.total_steps / amounts.steps_per_epoch
-    parts = [
+def unknown_parts(amounts: Amounts) -> list[TimePart]:
+    """The parts of a run if nothing was measured that tells its time."""
+    training = TimePart("Training", None, message("{total_steps:,} steps", total_steps=amounts.total_steps))
+    evaluations = [_with_rows(TimePart("Evaluations", None), amounts.evaluated, amounts.evaluations)]
+    predictions = [_with_rows(TimePart("Predictions", None), amounts.predicted)]
+    return [
         _tokenising(amounts),
-        part(
-            "Training",
-            amounts.rows["train"] * a_row * epochs,
-            message("{total_steps:,} steps", total_steps=amounts.total_steps),
-        ),
+        training,
+        *(evaluations if amounts.evaluations else ()),
+        *(predictions if amounts.predicted else ()),
     ]
-    if amounts.evaluations:
-        evaluated = part("Evaluations", amounts.evaluations * amounts.evaluated * a_row, "", FORWARD)
-        parts.append(_with_rows(evaluated, amounts.evaluated, amounts.evaluations))
-    if amounts.predicted:
-        parts.append(_with_rows(part("Predictions", amounts.predicted * a_row, "", FORWARD), amounts.predicted))
-    return parts
 
 
 def sum_parts(parts: list[TimePart]) -> tuple[float | None, float | None, float | None]:
@@ -168,7 +154,7 @@ def _start(amounts: Amounts, measured: Measurement) -> list[TimePart]:
 def _tokenising(amounts: Amounts) -> TimePart:
     left = sum(count for split, count in amounts.rows.items() if split not in amounts.tokenised)
     if not left:
-        return _part("Tokenizing", 0.0, "done before", ROUGH)
+        return _part("Tokenizing", 0.0, "already done", ROUGH)
     return _with_rows(_part("Tokenizing", left * amounts.tokenising, "", ROUGH), left)
 
 
@@ -188,10 +174,10 @@ def _compiling(measured: Measurement) -> list[TimePart]:
     ]
 
 
-def _evaluation_part(name: str, seconds: float, measured: Measurement) -> TimePart:
+def _evaluation_part(name: str, seconds: float, measured: Measurement, spread: float) -> TimePart:
     if measured.writes:
-        return TimePart(name, seconds * SOON, "", seconds * SOONER, seconds * (1 + ROUGH))
-    return _part(name, seconds, "", ROUGH)
+        return TimePart(name, seconds * SOON, "", seconds * SOONER, seconds * (1 + spread))
+    return _part(name, seconds, "", spread)
 
 
 def _add_once(part: TimePart, seconds: float) -> TimePart:

@@ -43,12 +43,15 @@ INTERRUPTION_MESSAGE = message(
 )
 
 
-def run(folder: RunFolder) -> int:
-    """Train the run in `folder`, from its last checkpoint if any. Returns the exit code; events tell the rest."""
+def run(folder: RunFolder, *, is_trial: bool = False) -> int:
+    """Train the run in `folder`, from its last checkpoint if any. Returns the exit code; events tell the rest.
+
+    A trial trains some of the rows until it is asked to stop, and saves how long each part of it took.
+    """
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.main_folder()
     requests = Requests(whole, hosts)
-    attempt = TrainingAttempt(whole, log, requests, hosts)
+    attempt = TrainingAttempt(whole, log, requests, hosts, is_trial=is_trial)
     try:
         try:
             with panics_as_errors():
@@ -86,10 +89,13 @@ def _collecting_rarely() -> Iterator[None]:
 class TrainingAttempt:
     """One attempt at a run. `step` is the last optimizer step, `ended` how it ended, if it has."""
 
-    def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
+    def __init__(
+        self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts, *, is_trial: bool = False
+    ) -> None:
         self.step = 0
         self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
+        self.is_trial = is_trial
         self.stages = StageReporter(log, requests.interrupt, requests.interrupt_compiling)
         self.failure_context = FailureContext(folder)
 
@@ -101,7 +107,7 @@ class TrainingAttempt:
             self.failure_context = FailureContext(self.folder, spec)
             self._meet_hosts(spec)
             with _collecting_rarely():
-                opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
+                opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts, is_trial=self.is_trial)
             self.hosts.go_together()
         except Interrupted as interruption:
             return self._end_on_request(interruption.request)
@@ -116,7 +122,7 @@ class TrainingAttempt:
                 training.finish_saving()
             raise
         if request is not None:
-            return self._end_early(request, training, opened)
+            return (self._end_trial if self.is_trial else self._end_early)(request, training, opened)
         try:
             return self._finish(training, opened)
         except Interrupted as interruption:  # training is complete; what is left is made again at a resume
@@ -160,6 +166,17 @@ class TrainingAttempt:
         if request == "stop":
             artifacts.export(self.folder, opened, self.log, self.step)
         return self._end_as(request, training.best_step())
+
+    def _end_trial(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
+        """Do once what a run does besides training; the checkpoint is written while rows are evaluated."""
+        self.answer(request)
+        training.checkpoint()
+        measured_run.evaluate_some(opened, self.log, self.stages, self.step)
+        training.finish_saving()
+        self.stages.start("saving")
+        artifacts.export(self.folder, opened, self.log, self.step)
+        training.remember_parts()
+        return self._end_as(request)
 
     def _end_as(self, request: str, best_step: int | None = None) -> RunFinished:
         message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
@@ -214,6 +231,7 @@ class TrainingLoop:
         )
         self._has_warned = False  # that evaluations lack the metric that decides
         self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
+        self._cpu_use = measured_run.CpuUse()
 
     def train(self) -> str | None:
         """Train all remaining steps; returns the request that ended it early, if any."""
@@ -245,10 +263,8 @@ class TrainingLoop:
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
         indices = self._order.indices(step)
-        plan = self._opened.plan
-        micro_batches = self._session.micro_batches(
-            features, indices, plan.micro_batch_size * plan.replicas, (step - 1) // self._order.steps_per_epoch
-        )
+        epoch = (step - 1) // self._order.steps_per_epoch
+        micro_batches = self._session.micro_batches(features, indices, self._opened.rows_per_pass, epoch)
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step
         event = StepFinished(
@@ -337,9 +353,10 @@ class TrainingLoop:
 
     def remember_parts(self) -> None:
         """Store how long the parts of this attempt took, for planning similar runs."""
-        steps = self._attempt.step - self._opened.from_step
-        if steps and self._attempt.hosts.is_first and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
-            measured_run.remember(self._attempt.folder, self._opened, steps, self._pending.seconds)
+        steps, seconds = self._pending.steps, self._pending.seconds
+        is_worth_it = self._opened.is_trial or seconds >= WORTH_REMEMBERING_SECONDS
+        if steps and self._attempt.hosts.is_first and is_worth_it:
+            measured_run.remember(self._attempt.folder, self._opened, steps, seconds, self._cpu_use.of_others())
 
 
 def _missing_metric_message(metric: str, there: list[str]) -> str:

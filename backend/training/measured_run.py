@@ -1,9 +1,11 @@
-"""Turns a finished run's events into a time measurement for the next similar run."""
+"""Turns a run's events into a time measurement for the next similar run."""
 
+import time
 from collections.abc import Sequence
+from typing import Any
 
-import msgspec
 import numpy as np
+import psutil
 
 from backend.contract.run.cost import Measurement
 from backend.contract.run.event_summary import landmarks
@@ -19,52 +21,93 @@ from backend.contract.run.events import (
     StageStarted,
 )
 from backend.contract.run.folder import RunFolder
+from backend.data.batches import padded_length
 from backend.preflight import measurements
 from backend.preflight.measurements import peak_mb
+from backend.preflight.resolve import read_run
 from backend.preflight.sample_lengths import SAMPLE_ROWS
+from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
+from backend.training.stages import StageReporter
+
+SAMPLED_STEPS = 400
+"""Steps of an epoch whose lengths are computed."""
+ENOUGH_ROW_SECONDS, MAX_ROW_SECONDS = 1.0, 12.0
+GROWTH = 4
+"""An evaluation of this many times more rows comes next, which takes at most this many times longer."""
 
 
-def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float) -> None:
-    """Save what the current attempt measured: its `steps` and `seconds` without evaluations, and its events."""
-    process = folder.process_record()
-    found = msgspec.structs.replace(
-        measure_events(
-            landmarks(folder.events), process.started if process else None, steps, seconds, _lengths(opened)
-        ),
+class CpuUse:
+    """The share of the CPU that other programs use from here on."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self.of_others()
+
+    def of_others(self) -> float:
+        """From 0 to 1, since it was last asked."""
+        own = self._process.cpu_percent() / (psutil.cpu_count() or 1)
+        return max(0.0, psutil.cpu_percent() - own) / 100
+
+
+def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float, others: float) -> None:
+    """Save what the current attempt measured: the `seconds` of its `steps`, and what its events say."""
+    session, process = opened.session, folder.process_record()
+    found = measure_events(
+        landmarks(folder.events),
+        process.started if process else None,
+        _lengths(opened),
+        steps=steps,
+        step_seconds=seconds / steps,
+        source="measurement" if opened.is_trial else "run",
+        writes=opened.is_trial and session.task.evaluates_by == "generate",
+        programs=count_programs(opened) if session.engine.constant_rows else 0,
         memory_mb=peak_mb(),
-        device_memory_mb=opened.session.engine.device_memory_mb(),
+        device_memory_mb=session.engine.device_memory_mb(),
+        others=others,
+        weights=session.spec.model.initialise == read_run(folder).model.initialise,
     )
-    key = measurements.key_of(opened.session.spec, opened.model_folder, opened.device, opened.precision)
+    key = measurements.key_of(session.spec, opened.model_folder, opened.device, opened.precision)
     measurements.remember(key, found)
 
 
 def measure_events(
-    events: Sequence[AnyEvent], started: float | None, steps: int, seconds: float, lengths: np.ndarray
+    events: Sequence[AnyEvent], started: float | None, lengths: np.ndarray, programs: int = 0, **known: Any
 ) -> Measurement:
-    """The measurements in the last attempt's events; `started` is its start, `lengths` (features,) its tokens."""
+    """The measurements in the last attempt's events; `started` is its start, `lengths` (features,) its tokens.
+
+    `known` are the fields of the measurement that its events do not tell.
+    """
     begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
     events = events[begun[-1] :] if begun else events
     compiled = [event.seconds for event in events if isinstance(event, ProgramCompiled)]
-    evaluations = [event for event in events if isinstance(event, EvaluationFinished)]
     checkpoints = [event.seconds for event in events if isinstance(event, CheckpointSaved)]
-    rows = sum(event.rows for event in evaluations)
+    each, first = _evaluation_seconds([event for event in events if isinstance(event, EvaluationFinished)])
     return Measurement(
         time=events[-1].time,
-        source="run",
         mean_length=float(lengths.mean()),
         longest=int(lengths.max()),
-        steps=steps,
-        step_seconds=seconds / steps,
         starting_seconds=max(0.0, events[0].time - started) if started is not None and begun else None,
         loading_seconds=_seconds_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
-        programs=len(compiled),
+        programs=max(programs, len(compiled)),
         compiled=len(compiled),
-        evaluation_row_seconds=sum(event.seconds for event in evaluations) / rows if rows else None,
+        evaluation_row_seconds=each,
+        first_evaluation_seconds=first,
         checkpoint_seconds=sum(checkpoints) / len(checkpoints) if checkpoints else None,
         saving_seconds=_seconds_between(events, "saving", ModelExported),
+        **known,
     )
+
+
+def _evaluation_seconds(evaluations: Sequence[EvaluationFinished]) -> tuple[float | None, float]:
+    """Seconds per row, and what the first evaluation took beyond its rows."""
+    timed = evaluations[1:] or evaluations
+    rows = sum(event.rows for event in timed)
+    if not rows:
+        return None, 0.0
+    each = sum(event.seconds for event in timed) / rows
+    return each, max(0.0, evaluations[0].seconds - each * evaluations[0].rows)
 
 
 def _seconds_between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
@@ -78,3 +121,62 @@ def _lengths(opened: RunSetup) -> np.ndarray:
     """The lengths of the same sample of features as a plan uses, so that both find the same longest one."""
     lengths = opened.features["train"].lengths
     return lengths[np.linspace(0, len(lengths) - 1, min(len(lengths), SAMPLE_ROWS)).astype(np.int64)]
+
+
+def count_programs(opened: RunSetup) -> int:
+    """How many programs an epoch and an evaluation need if one is compiled for each shape."""
+    session, order, train = opened.session, opened.order, opened.features["train"].lengths
+
+    def padded(lengths: np.ndarray, rows: int) -> list[int]:
+        """The length of each batch of so many rows."""
+        longest = (int(lengths[start : start + rows].max()) for start in range(0, len(lengths), rows))
+        return [padded_length(one, session.length_multiple, session.facts["max_length"]) for one in longest]
+
+    steps = np.linspace(1, order.steps_per_epoch, min(order.steps_per_epoch, SAMPLED_STEPS)).astype(np.int64)
+    passes = [padded(train[order.indices(step)], opened.rows_per_pass) for step in steps.tolist()]
+    held_out = opened.features.get(opened.held_out)
+    evaluated = [] if held_out is None else padded(np.sort(held_out.lengths)[::-1], opened.evaluation_batch_size)
+    return len({(len(each), max(each)) for each in passes}) + len(set(evaluated))
+
+
+def evaluate_some(opened: RunSetup, log: EventLog, stages: StageReporter, step: int) -> None:
+    """Evaluate very few rows, which loads what evaluations need, and then as many as there is time for.
+
+    Engines that compile each shape evaluate a whole batch: programs for other numbers of rows would be of no use.
+    """
+    if not opened.held_out:
+        return
+    stages.start("evaluating")
+    rows, batch = len(opened.rows[opened.held_out]), opened.evaluation_batch_size
+    is_compiled = opened.session.engine.constant_rows
+    count = min(rows, batch) if is_compiled else 1
+    log.write(_evaluate(opened, stages, count, step))
+    while True:
+        found = _evaluate(opened, stages, count, step)
+        is_enough = count >= batch and found.seconds >= ENOUGH_ROW_SECONDS
+        if is_compiled or count == rows or is_enough or found.seconds * GROWTH > MAX_ROW_SECONDS:
+            break
+        count = min(rows, count * GROWTH)
+    log.write(found)
+
+
+def _evaluate(opened: RunSetup, stages: StageReporter, count: int, step: int) -> EvaluationFinished:
+    features, session = opened.features[opened.held_out], opened.session
+    longest = np.zeros(len(opened.rows[opened.held_out]), np.int64)
+    np.maximum.at(longest, features.table["row"].to_numpy(), features.lengths)
+    chosen = spread_batches(longest, count, opened.evaluation_batch_size)
+    rows = opened.rows[opened.held_out].take(chosen, f"trial-{count}")
+    features = session.sampled_features(rows)
+    started = stages.clock()
+    session.score(rows, features, opened.evaluation_batch_size)
+    seconds = stages.clock() - started
+    return EvaluationFinished(time=time.time(), step=step, epoch=0.0, metrics={}, rows=len(rows), seconds=seconds)
+
+
+def spread_batches(lengths: np.ndarray, count: int, batch_size: int) -> np.ndarray:
+    """The numbers of about `count` rows: whole batches, each of rows of similar lengths, as evaluations have them."""
+    if count >= len(lengths):
+        return np.arange(len(lengths))
+    order, size = np.argsort(lengths, kind="stable"), min(count, batch_size)
+    starts = np.linspace(0, len(order) - size, count // size + 2)[1:-1].astype(np.int64)
+    return np.unique(np.concatenate([order[start : start + size] for start in starts]))

@@ -36,7 +36,10 @@ class NonFiniteLossError(RunFailed):
 
 
 class PendingSteps:
-    """Steps since the last read, and the `seconds` of all steps; `clock` gives seconds."""
+    """Steps since the last read; `clock` gives seconds.
+
+    `steps` and `seconds` are those of all but the first step, which also allocates memory and loads libraries.
+    """
 
     def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:
         self._engine, self._log, self._clock, self._hosts = engine, log, clock, hosts
@@ -44,7 +47,8 @@ class PendingSteps:
         self._process = psutil.Process()
         self._memory_measured = 0.0
         self._is_untouched = False
-        self.seconds = 0.0
+        self._is_warm = False
+        self.steps, self.seconds = 0, 0.0
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -55,7 +59,7 @@ class PendingSteps:
         """Add a step with pending `loss`, `gradient_norm` and `seconds`; reads the group if it waited long enough."""
         self._steps.append(_Step(event, result))
         # All hosts read the same groups, so a NaN loss ends them all after the same step.
-        if self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
+        if not self._is_warm or self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
             self.read()
 
     def read(self) -> None:
@@ -66,7 +70,10 @@ class PendingSteps:
         # A step may return while the device still computes: only the sum is true, and it is shared out by tokens.
         elapsed = self._clock() - self._since
         tokens = sum(step.event.tokens for step in self._steps)
-        self.seconds += elapsed
+        if self._is_warm:
+            self.steps += len(self._steps)
+            self.seconds += elapsed
+        self._is_warm = True
         for step, found in zip(self._steps, numbers, strict=True):
             share = step.event.tokens / tokens if tokens else 1 / len(self._steps)
             self._write(step.event, found.loss, found.gradient_norm, elapsed * share)

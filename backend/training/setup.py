@@ -3,8 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,17 @@ from backend.data.batches import longest_sequence
 from backend.data.features import Features
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
-from backend.engines.engine import Compiling, LoadRequest, Split
+from backend.engines.engine import LoadRequest, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
 from backend.preflight import model_options, task_facts
 from backend.preflight.checks import locate_model
+from backend.preflight.cost import model_to_plan
 from backend.preflight.datasets import Splits, load_splits
 from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
+from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
 from backend.tasks.task import draws, trains_apart, trivial_scores
@@ -64,6 +66,18 @@ class RunSetup:
     model_folder: Path
     device: str
     precision: str
+    is_trial: bool = False
+    """Whether its rows are a sample, on which it only measures how long a run takes."""
+
+    @property
+    def rows_per_pass(self) -> int:
+        """Rows of a micro-batch, on all devices together."""
+        return self.plan.micro_batch_size * self.plan.replicas
+
+    @property
+    def held_out(self) -> str:
+        """The split whose rows tell how long evaluations take; empty if there is none."""
+        return next((split for split in ("validation", "test") if split in self.rows), "")
 
     @cached_property
     def note(self) -> dict[str, Any]:
@@ -79,8 +93,13 @@ class RunSetup:
         return _sample_rows(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
-def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
-    """Prepare a run for its next step; `hosts` are connected. Raises InputError, RunFailed or Interrupted."""
+def set_up_run(
+    folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, hosts: Hosts, *, is_trial: bool = False
+) -> RunSetup:
+    """Prepare a run for its next step; `hosts` are connected. Raises InputError, RunFailed or Interrupted.
+
+    A trial uses a sample of the rows, keeps no features, and has random weights instead of downloading the model's.
+    """
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
         spec_change.keep_started(folder, spec)
     earlier = resume.read_earlier(folder, hosts)
@@ -97,11 +116,13 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     if choice.warning:
         stages.warn("precision", choice.warning)
     stages.start("finding model", unit="bytes")
-    model = locate_model(spec, stages.report)
+    model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     planner.check_new_weights(spec, model.folder)
     splits = _read(folder, spec, model, earlier, stages, hosts)
+    if is_trial:
+        splits = replace(splits, rows={split: sample_rows(rows) for split, rows in splits.rows.items()})
     session = open_session(spec, splits, model, engine_kind.create())
-    features = _tokenise(session, splits, stages)
+    features = _tokenise(session, splits, stages, is_cached=not is_trial)
     hosts.same(
         {split: one.fingerprint for split, one in features.items()},
         message("reads different rows, or uses a different tokenizer"),
@@ -135,6 +156,7 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
         model_folder=model.folder,
         device=choice.words,
         precision=choice.precision,
+        is_trial=is_trial,
     )
 
 
@@ -158,24 +180,17 @@ def _read(
     return splits
 
 
-def _tokenise(session: FeatureSession, splits: Splits, stages: StageReporter) -> dict[str, Features]:
+def _tokenise(
+    session: FeatureSession, splits: Splits, stages: StageReporter, *, is_cached: bool
+) -> dict[str, Features]:
     stages.start("tokenising")
-    features = {
-        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in splits.rows.items()
-    }
+    make = partial(session.features, report=stages.report) if is_cached else session.sampled_features
+    features = {split: make(rows, to_train=split == "train") for split, rows in splits.rows.items()}
     for split, rows in splits.rows.items():
         stages.report_loaded(split, rows, features[split], _label_counts(session, rows))
         for note in truncation_notes(features[split].table.to_batches(), message("{split} rows", split=split)):
             stages.warn("truncation", note)
     return features
-
-
-def fitting_rows(
-    session: FeatureSession, model: ModelLocation, choice: devices.DeviceChoice, train: Features, split: Split
-) -> int:
-    """The rows per pass on one device such that the longest ones fit."""
-    work = _work(session, model, choice, train, split)
-    return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
 
 def _work(
@@ -192,16 +207,15 @@ def _work(
     )
 
 
-def loading(
+def _load(
     session: FeatureSession,
     spec: RunSpec,
     model: ModelLocation,
     choice: devices.DeviceChoice,
     features: dict[str, Features],
-    compiling: Compiling,
-) -> LoadRequest:
-    """What the engine needs to load a model for training."""
-    return LoadRequest(
+    stages: StageReporter,
+) -> ModelLoaded:
+    request = LoadRequest(
         folder=model.folder,
         head=session.task.head_facts(session.facts),
         model=spec.model,
@@ -215,20 +229,10 @@ def loading(
         bos_token_id=session.tokenizer.bos_token_id,
         eos_token_id=session.tokenizer.eos_token_id,
         adapter=model_options.adapter_settings(spec),
-        compiling=compiling,
+        compiling=stages.compile,
         hardware=planner.engine_settings(spec),
     )
-
-
-def _load(
-    session: FeatureSession,
-    spec: RunSpec,
-    model: ModelLocation,
-    choice: devices.DeviceChoice,
-    features: dict[str, Features],
-    stages: StageReporter,
-) -> ModelLoaded:
-    loaded = session.engine.load(loading(session, spec, model, choice, features, stages.compile))
+    loaded = session.engine.load(request)
     if loaded.resized:
         stages.warn("resized", loaded.resized)
     return ModelLoaded(

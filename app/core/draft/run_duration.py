@@ -7,16 +7,6 @@ from backend.contract import time_span
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.run.cost import Measurement, TimePart
 
-STAGES = {
-    "starting": tr("Starting the process"),
-    "data": tr("Reading the data"),
-    "model": tr("Loading the model"),
-    "training": tr("Training a few steps"),
-    "evaluation": tr("Evaluating a few rows"),
-    "checkpoint": tr("Writing a checkpoint"),
-}
-"""Stage of a measurement → what it does."""
-
 
 def span(least: float, most: float) -> str:
     """`4 to 6 min`, `5 min`, `1.5 to 2.5 h`."""

@@ -334,7 +334,7 @@ class DraftChecks(QObject):
             self._on_not_measured,
             self.measuring.emit,
         )
-        self.measuring.emit(Progress(part="starting"))
+        self.measuring.emit(Progress())
 
     def stop_measuring(self) -> None:
         """Stop: the helper ends the process, which leaves nothing behind."""

@@ -246,7 +246,7 @@ class StartBar(QFrame):
         self.time.bar.setVisible(self.is_measuring)
         self.show_obstacle(self._place, self._state)
         if progress is not None:
-            words = f"{run_duration.STAGES.get(progress.part, progress.part)}…"
+            words = tr("Measuring: {stage}…", stage=translate_word(progress.part) or tr("starting"))
             self.reason.show_sentence(words, is_problem=False, leads=False)
             self.time.bar.set_fraction(_fraction(progress))
 

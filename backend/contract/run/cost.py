@@ -4,9 +4,6 @@ from typing import Any
 
 import msgspec
 
-STAGES = ("starting", "data", "model", "training", "evaluation", "checkpoint")
-"""What a measurement goes through, in this order; progress names one of them as its `part`."""
-
 
 def format_size(megabytes: float) -> str:
     """`8.4 MB`, `412 MB`, `3.1 GB` (10^6 and 10^9 bytes)."""
@@ -73,8 +70,6 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     steps: int
     """Optimizer steps that were timed."""
     step_seconds: float
-    step_spread: float = 0.0
-    """How far a step's mean may be off, as a part of it."""
     starting_seconds: float | None = None
     """From the start of the process until its libraries and devices are there."""
     loading_seconds: float | None = None
@@ -105,8 +100,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class MeasuredTime(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `measure_time {spec}`: the measurement is saved, and the next `plan` uses it."""
 
-    measurement: Measurement | None = None
     shortage: str = ""
-    """Why there is none, where the memory was not enough: a sentence."""
+    """Why there is none, if the memory was not enough: a sentence."""
     remedies: list[MemoryFix] = []
     """What needs less memory then."""

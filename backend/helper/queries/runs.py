@@ -26,11 +26,11 @@ def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
 def _measure(arguments: Arguments, report: ReportProgress) -> MeasuredTime:
     from backend.hardware import devices  # these load the data room
     from backend.preflight import resolve
-    from backend.training import timing_trial_process
+    from backend.training import timing_trial
 
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return timing_trial_process.measure_in_process(spec, available, report)
+    return timing_trial.measure(spec, available, report)
 
 
 def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile:

@@ -314,7 +314,7 @@ def measured(spec: dict) -> cost.MeasuredTime | protocol.ErrorReply | None:
         time=time.time() - 200, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0
     )
     MEASURED.append(found)
-    return cost.MeasuredTime(measurement=found)
+    return cost.MeasuredTime()
 
 
 def measured_time(steps: int) -> dict:
@@ -416,7 +416,7 @@ def pieces(request: protocol.Request) -> list[protocol.Progress]:
     if request.query == "download_model":
         return [protocol.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
     if request.query == "measure_time":
-        return [protocol.Progress(3, 6, "", "", "training", 6.0, 15.0)]
+        return [protocol.Progress(5, 8, "", "", "training", 2.0, 5.0)]
     if request.query == "data_report":
         return [protocol.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":

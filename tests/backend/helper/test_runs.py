@@ -43,15 +43,16 @@ def trial(asked) -> int:
 
 
 def test_a_measurement_is_kept_for_what_it_only_scales(asked, cache: Path) -> None:
-    found = asked.answer("measure_time", spec=demo())["measurement"]
-    assert [one["progress"]["part"] for one in asked.progress][:3] == ["starting", "data", "model"]
-    assert found["steps"] >= 3
-    assert found["memory_mb"] > 100
+    assert asked.answer("measure_time", spec=demo()) == {"shortage": "", "remedies": []}
+    stages = list(dict.fromkeys(one["progress"]["part"] for one in asked.progress))
+    assert (stages[0], stages[-1], "training" in stages) == ("", "saving", True)
     first, longer, other = (
         asked.answer("plan", spec=demo(**changes))
         for changes in ({}, {"training.epochs": 400}, {"training.batch_size": 8})
     )
     assert {part["name"] for part in first["time"]} >= {"Startup", "Training", "Evaluations", "Checkpoints", "Saving"}
+    assert first["measured"]["steps"] >= 3
+    assert first["measured"]["memory_mb"] > 100
     assert first["least_seconds"] < first["seconds"] < first["most_seconds"]
     assert longer["seconds"] > 20 * first["seconds"]
     assert other["measured"] is None
@@ -60,7 +61,7 @@ def test_a_measurement_is_kept_for_what_it_only_scales(asked, cache: Path) -> No
 
 def test_a_stopped_measurement_leaves_nothing(asked, cache: Path, until) -> None:
     number = asked.ask("measure_time", spec=demo())
-    until(lambda: trial(asked) and (cache / "scratch" / str(trial(asked))).exists())
+    until(lambda: trial(asked) and any((cache / "scratch").glob("*/events.jsonl")))
     pid = trial(asked)
     asked.cancel(number)
     assert asked.reply(number)["error"]["message"] == "cancelled"
@@ -81,7 +82,7 @@ def test_a_trial_has_the_priority_of_a_run_though_other_questions_give_way(asked
 
 def test_a_process_that_the_system_killed_lacked_memory(asked, cache: Path, until) -> None:
     number = asked.ask("measure_time", spec=demo())
-    until(lambda: trial(asked) and (cache / "scratch" / str(trial(asked))).exists())
+    until(lambda: trial(asked) and any((cache / "scratch").glob("*/events.jsonl")))
     process_tree.kill(trial(asked))
     found = asked.reply(number)["answer"]
     assert found["shortage"] == "the computer ran out of memory"
@@ -94,7 +95,7 @@ def test_the_command_measures_and_then_plans(cache: Path, tmp_path: Path, capfd)
     spec.write_text(json.dumps(demo(**{"training.batch_size": 32})), encoding="utf-8")
     assert __main__.main(["plan", str(spec), "--measure"]) == 0
     told = capfd.readouterr()
-    assert "measuring: training steps" in told.err
+    assert "measuring: training" in told.err
     assert "measured on this machine just now" in told.out
     assert __main__.main(["plan", str(spec), "--measure", "--set", "hardware.memory_limit=0.1"]) == 2
     assert "it needs about" in capfd.readouterr().err

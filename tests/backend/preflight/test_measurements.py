@@ -102,5 +102,7 @@ def test_a_training_of_the_same_shape_tells_its_speed():
         measurements.remember(key(**{"training.batch_size": batch_size}), measured(step_seconds=seconds))
     values = {"task": {"type": "y"}, "model": {"name_or_path": str(MODEL)}, "data": {"train": "/t.csv"}}
     spec = run_spec({**values, "training": {"batch_size": 32}})
-    assert measurements.expected_throughput(spec, MODEL, "cpu", "float32") == pytest.approx(8 * 20 / 0.5)
-    assert measurements.expected_throughput(spec, MODEL, "cuda:0", "float32") is None
+    found = measurements.recall_similar(spec, MODEL, "cpu", "float32", 640.0, 20.0)
+    assert found is not None
+    assert (found.steps, found.step_seconds, found.evaluation_row_seconds) == pytest.approx((0, 2.0, 20 / 320 / 3))
+    assert measurements.recall_similar(spec, MODEL, "cuda:0", "float32", 640.0, 20.0) is None

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import run_spec
 from backend.contract.spec_file import set_values
-from backend.preflight.time_estimate import Amounts, expected_parts, measured_parts, sum_parts
+from backend.preflight.time_estimate import Amounts, estimate_parts, sum_parts, unknown_parts
 
 MEASURED = Measurement(
     time=0.0, mean_length=20.0, longest=90, steps=40, step_seconds=0.5, starting_seconds=4.0, loading_seconds=2.0,
@@ -28,7 +29,7 @@ def seconds(parts: list[TimePart]) -> dict[str, float | None]:
 
 
 def test_each_part_is_as_often_as_the_loop_does_it():
-    found = seconds(measured_parts(amounts(), MEASURED))
+    found = seconds(estimate_parts(amounts(), MEASURED))
     assert found == pytest.approx(
         {
             "Startup": 4 + 1.5 + 2, "Tokenizing": 0.3, "Training": 20.0, "Evaluations": 4 * 50 * 0.01,
@@ -52,7 +53,7 @@ def test_training_rows_are_evaluated_beside_those_of_validation():
 def test_with_a_metric_each_evaluation_may_be_the_best_one():
     found = amounts(**{"training.checkpoint_every": "never", "evaluation.best_metric": "accuracy"})
     assert found.checkpoints == (0, 4)
-    part = next(one for one in measured_parts(found, MEASURED) if one.name == "Checkpoints")
+    part = next(one for one in estimate_parts(found, MEASURED) if one.name == "Checkpoints")
     assert (part.least, part.seconds, part.words) == (0.0, 6.0, "0–4 × 3 s")
 
 
@@ -68,48 +69,55 @@ def test_steps_that_are_due_are_counted_as_the_loop_meets_them(steps: int):
 
 
 def test_what_was_tokenised_before_takes_no_time():
-    found = measured_parts(amounts(tokenised=frozenset({"train", "validation"})), MEASURED)
+    found = estimate_parts(amounts(tokenised=frozenset({"train", "validation"})), MEASURED)
     assert seconds(found)["Tokenizing"] == 0.0
 
 
+def test_few_steps_tell_less_than_many():
+    few, many = (
+        next(part for part in estimate_parts(amounts(), replace(MEASURED, steps=steps)) if part.name == "Training")
+        for steps in (4, 40)
+    )
+    assert (few.least, few.most, many.least, many.most) == pytest.approx((15.0, 25.0, 18.0, 22.0))
+
+
 def test_early_stopping_may_end_it_sooner():
-    plain, stopping = (measured_parts(amounts(**more), MEASURED) for more in ({}, {"training.early_stopping": 1}))
+    plain, stopping = (estimate_parts(amounts(**more), MEASURED) for more in ({}, {"training.early_stopping": 1}))
     assert sum_parts(stopping)[0] == sum_parts(plain)[0]
     least = {part.name: part.least for part in stopping}
     assert least["Training"] == pytest.approx({part.name: part.least for part in plain}["Training"] / 2)
 
 
 def test_what_the_first_evaluation_loads_counts_once():
-    slow = Measurement(
-        **{**{name: getattr(MEASURED, name) for name in MEASURED.__struct_fields__}, "first_evaluation_seconds": 3.0}
-    )
+    slow = replace(MEASURED, first_evaluation_seconds=3.0)
     with_some, without = (
-        seconds(measured_parts(amounts(**more), slow)) for more in ({}, {"evaluation.every": "never"})
+        seconds(estimate_parts(amounts(**more), slow)) for more in ({}, {"evaluation.every": "never"})
     )
     assert (with_some["Evaluations"], with_some["Predictions"]) == pytest.approx((2.0 + 3.0, 0.5))
     assert without["Predictions"] == pytest.approx(3.5)
 
 
 def test_a_busy_machine_leaves_it_open_how_fast_it_is_alone():
-    busy = Measurement(**{**{name: getattr(MEASURED, name) for name in MEASURED.__struct_fields__}, "others": 0.5})
-    quiet, found = sum_parts(measured_parts(amounts(), MEASURED)), sum_parts(measured_parts(amounts(), busy))
+    busy = replace(MEASURED, others=0.5)
+    quiet, found = sum_parts(estimate_parts(amounts(), MEASURED)), sum_parts(estimate_parts(amounts(), busy))
     assert (found[0], found[2]) == (quiet[0], quiet[2])
     assert found[1] == pytest.approx(quiet[1] / 2)
 
 
 def test_programs_that_are_kept_are_only_read():
-    compiling = {"compile_seconds": 10.0, "programs": 5, "compiled": 2}
-    fields = {name: getattr(MEASURED, name) for name in MEASURED.__struct_fields__}
-    part = next(
-        one for one in measured_parts(amounts(), Measurement(**{**fields, **compiling})) if one.name == "Compiling"
-    )
-    assert part.seconds == pytest.approx(3 * 10 + 2 * 1)
+    compiling = replace(MEASURED, compile_seconds=10.0, programs=5, compiled=2)
+    assert seconds(estimate_parts(amounts(), compiling))["Compiling"] == pytest.approx(3 * 10 + 2 * 1)
 
 
 def test_a_part_that_is_not_known_leaves_the_whole_unknown():
-    assert sum_parts(expected_parts(amounts(), None)) == (None, None, None)
+    parts = unknown_parts(amounts())
+    assert [part.name for part in parts] == ["Tokenizing", "Training", "Evaluations", "Predictions"]
+    assert sum_parts(parts) == (None, None, None)
 
 
 def test_another_training_tells_the_time_only_roughly():
-    found, least, most = sum_parts(expected_parts(amounts(), 1000.0))
+    similar = Measurement(
+        time=0.0, mean_length=20.0, longest=90, steps=0, step_seconds=0.2, evaluation_row_seconds=0.02 / 3
+    )
+    found, least, most = sum_parts(estimate_parts(amounts(), similar))
     assert (found, least, most) == pytest.approx((0.3 + 8 + 4 / 3 + 1 / 3, 5.058, 14.875), rel=0.01)

@@ -13,7 +13,7 @@ from backend.contract.run.events import (
     RunStarted,
     StageStarted,
 )
-from backend.training.measured_run import measure_events
+from backend.training.measured_run import measure_events, spread_batches
 
 LENGTHS = np.array([10, 20, 60])
 EVENTS = [
@@ -22,7 +22,7 @@ EVENTS = [
     ModelLoaded(time=106.5, architecture="A", parameters=1, trainable=1),
     ProgramCompiled(time=108.0, count=1, seconds=2.0),
     ProgramCompiled(time=108.0, count=2, seconds=4.0),
-    EvaluationFinished(time=120.0, step=10, epoch=1, metrics={}, rows=40, seconds=2.0),
+    EvaluationFinished(time=120.0, step=10, epoch=1, metrics={}, rows=40, seconds=7.0),
     CheckpointSaved(time=121.0, step=10, folder="c", seconds=0.5),
     EvaluationFinished(time=130.0, step=20, epoch=2, metrics={}, rows=40, seconds=4.0),
     CheckpointSaved(time=131.0, step=20, folder="c", seconds=1.5),
@@ -32,21 +32,33 @@ EVENTS = [
 
 
 def test_each_part_is_told():
-    found = measure_events(EVENTS, 100.0, 20, 10.0, LENGTHS)
-    assert (found.source, found.mean_length, found.longest, found.steps) == ("run", 30.0, 60, 20)
-    assert (found.step_seconds, found.starting_seconds, found.loading_seconds) == (0.5, 3.0, 2.5)
-    assert (found.compile_seconds, found.programs) == (3.0, 2)
-    assert found.evaluation_row_seconds == pytest.approx(6.0 / 80)
+    found = measure_events(EVENTS, 100.0, LENGTHS, steps=20, step_seconds=0.5)
+    assert (found.mean_length, found.longest, found.steps, found.step_seconds) == (30.0, 60, 20, 0.5)
+    assert (found.starting_seconds, found.loading_seconds) == (3.0, 2.5)
+    assert (found.compile_seconds, found.programs, found.compiled) == (3.0, 2, 2)
+    assert (found.evaluation_row_seconds, found.first_evaluation_seconds) == pytest.approx((0.1, 3.0))
     assert (found.checkpoint_seconds, found.saving_seconds) == (1.0, 0.75)
 
 
 def test_only_the_last_attempt_counts():
     resumed = [*EVENTS[:7], RunResumed(time=503.0, attempt=2, from_step=10), *EVENTS[7:9]]
-    found = measure_events(resumed, 500.0, 10, 10.0, LENGTHS)
+    found = measure_events(resumed, 500.0, LENGTHS, steps=10, step_seconds=1.0)
     assert (found.starting_seconds, found.loading_seconds, found.programs) == (3.0, None, 0)
     assert (found.evaluation_row_seconds, found.checkpoint_seconds) == (0.1, 1.5)
 
 
 def test_what_did_not_happen_is_not_known():
-    found = measure_events(EVENTS[:3], None, 1, 1.0, LENGTHS)
+    found = measure_events(EVENTS[:3], None, LENGTHS, steps=1, step_seconds=1.0)
     assert (found.starting_seconds, found.evaluation_row_seconds, found.checkpoint_seconds) == (None, None, None)
+
+
+def test_programs_that_are_still_missing_are_counted():
+    found = measure_events(EVENTS, 100.0, LENGTHS, 5, steps=20, step_seconds=0.5)
+    assert (found.programs, found.compiled) == (5, 2)
+
+
+def test_few_rows_are_of_middling_length_and_more_come_in_batches_of_similar_lengths():
+    lengths = np.random.default_rng(0).permutation(100)
+    assert lengths[spread_batches(lengths, 1, 10)].tolist() == [49]
+    assert sorted(lengths[spread_batches(lengths, 20, 10)]) == [*range(30, 40), *range(60, 70)]
+    assert len(spread_batches(lengths, 100, 10)) == 100

@@ -31,15 +31,16 @@ def test_the_seconds_of_a_group_are_shared_out_by_tokens(tmp_path: Path):
     now = 100.0
     log = EventLog(tmp_path / "events.jsonl")
     waiting = PendingSteps(Engine(), log, lambda: now)  # type: ignore[arg-type]
-    for number, tokens in enumerate((10, 30)):
+    waiting.add(step(0, 20), StepResult(0.5, 1.0))  # the first one is read by itself, and tells nothing of others
+    for number, tokens in enumerate((10, 30), 1):
         waiting.add(step(number, tokens), StepResult(0.5, 1.0))
     assert waiting.seconds == 0.0
     now = 102.0
     waiting.read()
     log.close()
     found = [event.seconds for event in read_events(tmp_path / "events.jsonl") if isinstance(event, StepFinished)]
-    assert found == pytest.approx([0.5, 1.5])
-    assert waiting.seconds == 2.0
+    assert found == pytest.approx([0.0, 0.5, 1.5])
+    assert (waiting.steps, waiting.seconds) == (2, 2.0)
 
 
 def test_all_steps_of_a_group_are_on_the_disk_once_they_have_been_read(tmp_path: Path):

@@ -1,39 +1,84 @@
-"""A few steps and rows tell how long all of them take."""
+"""A short run on some of its rows tells how long the whole one takes, and keeps nothing but that."""
+
+import json
+from pathlib import Path
 
 import pytest
 
-from backend.training.timing_trial import row_seconds, step_times
+from backend.contract.run.events import AnyEvent, ProgramCompiled, RunFinished, StageStarted, StepFinished
+from backend.training import loop
+from backend.training.event_log import read_events
+from backend.training.requests import Requests
+from backend.training.timing_trial import TrialProgress
+from tests.backend.training.test_evaluations import run_folder
 
 
-def test_a_whole_batch_tells_by_itself():
-    assert row_seconds([(1, 0.5), (4, 0.6), (16, 2.0)], 16) == 2.0 / 16
+class StopAfterOneSecond(Requests):
+    """Asks for the end once the steps have told enough to be remembered."""
+
+    since = 0.0
+
+    def interrupt(self) -> None:
+        """Nothing is asked for during the stages."""
+
+    def pending(self) -> str | None:
+        """Called once after every step."""
+        steps = [event for event in read_events(self._folder.events) if isinstance(event, StepFinished)]
+        return "stop" if sum(event.seconds for event in steps[1:]) > loop.WORTH_REMEMBERING_SECONDS else None
 
 
-def test_rows_that_are_written_together_cost_little_more():
-    assert row_seconds([(1, 2.0), (4, 2.6)], 64) == pytest.approx((2.0 + 63 * 0.2) / 64)
+def test_each_part_is_measured_and_only_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BURNISH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loop, "Requests", StopAfterOneSecond)
+    (tmp_path / "run").mkdir()
+    folder = run_folder(tmp_path / "run", training={"max_steps": 10**9, "checkpoint_every": "never"})
+
+    assert loop.run(folder, is_trial=True) == 0
+
+    ended = read_events(folder.events)[-1]
+    assert isinstance(ended, RunFinished)
+    assert ended.state == "stopped"
+    assert not (tmp_path / "cache" / "features").exists()
+    (found,) = json.loads((tmp_path / "cache" / "measurements.json").read_text()).values()
+    assert found[0]["steps"] >= 1
+    assert found[0]["memory_mb"] > 100
+    timed = {name for name, value in found[0].items() if name.endswith("_seconds") and value}
+    assert timed >= {
+        "step_seconds",
+        "loading_seconds",
+        "evaluation_row_seconds",
+        "checkpoint_seconds",
+        "saving_seconds",
+    }
 
 
-def test_more_rows_that_took_less_are_chance():
-    assert row_seconds([(1, 2.0), (4, 1.6)], 8) == pytest.approx(1.6 / 8)
+def step(number: int, time: float) -> StepFinished:
+    return StepFinished(
+        time=time,
+        step=number,
+        epoch=0.0,
+        loss=1.0,
+        learning_rate=0.1,
+        gradient_norm=1.0,
+        rows=8,
+        tokens=80,
+        seconds=1.0,
+    )
 
 
-def test_no_row_costs_more_than_on_average():
-    assert row_seconds([(1, 0.1), (4, 4.0)], 8) == pytest.approx(1.0)
-
-
-def test_one_look_alone_is_the_average():
-    assert row_seconds([(1, 3.0)], 64) == 3.0
-
-
-def test_a_step_of_average_length_takes_its_share_of_the_time():
-    found = step_times([(4, 400, 0.8), (2, 600, 1.2)], 250.0)
-    assert (found.count, found.seconds, found.spread) == pytest.approx((6, 0.5, 0.0))
-
-
-def test_unsteady_steps_leave_a_wide_spread():
-    found = step_times([(1, 100, 1.0), (1, 100, 3.0), (1, 100, 1.0), (1, 100, 3.0)], 100.0)
-    assert found.spread == pytest.approx(0.5)
-
-
-def test_one_group_alone_is_believed_with_care():
-    assert step_times([(5, 500, 1.0)], 100.0).spread == 0.2
+@pytest.mark.parametrize(
+    ("told", "is_enough"),
+    [
+        ([step(3, 9.0)], False),
+        ([step(4, 4.0)], False),
+        ([step(4, 5.5)], True),
+        ([ProgramCompiled(time=2.0, count=1, seconds=2.0), step(4, 5.5)], False),
+        ([step(1, 40.0)], False),
+        ([step(2, 40.0)], True),
+    ],
+)
+def test_it_ends_when_enough_steps_were_timed(told: list[AnyEvent], is_enough: bool) -> None:
+    progress = TrialProgress()
+    for event in [StageStarted(time=0.25, stage="training"), *told]:
+        progress.apply(event)
+    assert progress.has_trained_enough() == is_enough

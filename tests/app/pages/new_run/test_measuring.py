@@ -45,7 +45,7 @@ def test_a_measurement_tells_how_far_it_is_and_stops_by_a_click_or_for_a_run(qtb
     changed(qtbot, page, "training.epochs", 7)
     bar = page.start_bar
     bar.measure.click()
-    qtbot.waitUntil(lambda: bar.reason.text() == "Training a few steps…")
+    qtbot.waitUntil(lambda: bar.reason.text() == "Measuring: training…")
     assert bar.time.bar.isVisible()
     assert bar.measure.text() == "Stop measuring"
     bar.measure.click()
