@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 
 CONTRACT_VERSION = "1.0"
@@ -26,6 +27,12 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
 
 def _installed_version(name: str) -> str | None:
     try:
-        return metadata.version(name)
+        return _read_version(name)
     except metadata.PackageNotFoundError:
         return None  # an extra that is not installed
+
+
+@cache
+def _read_version(name: str) -> str:
+    """Parses all of the distribution's metadata, and every configuration that is opened asks for transformers'."""
+    return metadata.version(name)

@@ -1,6 +1,7 @@
 """The configuration of a loaded model: what the spec, the head and the data change in it, for any engine."""
 
 import re
+from copy import deepcopy
 from typing import Any
 
 from backend.contract.errors import InputError
@@ -19,9 +20,9 @@ def open_configuration(loading: LoadRequest) -> tuple[Any, Any]:
     Raises InputError for a key that the model does not have, and for texts longer than its positions.
     """
     check_changed(read_checked(loading.folder), loading.model.config)
-    stored, config = (open_config(loading.folder, wanted=loading.model.trust_remote_code) for _ in range(2))
-    for one in (stored, config):
-        one._name_or_path = str(loading.folder)
+    stored = open_config(loading.folder, wanted=loading.model.trust_remote_code)
+    stored._name_or_path = str(loading.folder)
+    config = deepcopy(stored)
     padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
     start = decoder_start_token(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
     if start is not None:
