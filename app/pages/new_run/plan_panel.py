@@ -4,8 +4,10 @@ import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 
+from app import theme
 from app.core import formatting
 from app.core.backend_words import translate_word
 from app.core.draft import run_duration
@@ -21,6 +23,8 @@ AnyFix = MemoryFix | DiskFix
 SHOWN_REMEDIES = 3
 NAME_WIDTH, VALUE_WIDTH = 96, 80
 """Pixels of the names and values of parts."""
+NARROW = 380
+"""Pixels; with fewer the words of a part are below its value."""
 
 
 class PlanView(QWidget):
@@ -119,6 +123,8 @@ class _PlanParts(QWidget):
     def __init__(self, plan: RunPlan) -> None:
         super().__init__()
         self.rows: list[tuple[str, str]] = []
+        self._beside: list[tuple[QGridLayout, int, QLabel]] = []
+        self._is_narrow = False
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
@@ -213,6 +219,23 @@ class _PlanParts(QWidget):
         row = grid.rowCount()
         for column, part in enumerate((label(name, "muted"), label(value), beside)):
             grid.addWidget(part, row, column)
+        if isinstance(beside, QLabel) and beside.text():
+            self._beside.append((grid, row, beside))
+            grid.setRowMinimumHeight(row + 1, 0)  # where the words go if there is no room for them beside the value
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The words of a row are below its value if there is little room beside it."""
+        super().resizeEvent(event)
+        is_narrow = event.size().width() < theme.pixels(NARROW)
+        if is_narrow == self._is_narrow:
+            return
+        self._is_narrow = is_narrow
+        for grid, row, words in self._beside:
+            grid.removeWidget(words)
+            if is_narrow:
+                grid.addWidget(words, row + 1, 1, 1, 2)
+            else:
+                grid.addWidget(words, row, 2)
 
 
 def placed_words(one: Placement) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
@@ -160,6 +160,19 @@ def test_a_full_disk_is_said_in_the_bar_and_what_needs_less_is_one_click(demo):
     assert demo.start_bar.reason.text() == ""
     assert shown.disk_fixes.isHidden()
     demo.header.undo.click()
+
+
+def test_the_words_of_a_plan_have_room_in_a_narrow_panel(qtbot, demo):
+    plan = demo.sections.plan
+    demo.sections.open("settings")
+    words = next(one for one in plan.findChildren(QLabel) if one.text() == "per epoch, excluding padding")
+    for width in (700, 300, 700):
+        plan.setFixedWidth(width)
+        qtbot.waitUntil(lambda width=width: plan.width() == width)
+        QApplication.processEvents()
+        assert words.width() > 160
+    plan.setMinimumWidth(0)
+    plan.setMaximumWidth(16_777_215)
 
 
 def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):
