@@ -25,21 +25,21 @@ class WorkingRow(WorkRow):
 
     def __init__(self, is_working: Callable[[], bool], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._is_working = is_working
+        self._is_working, self._words = is_working, ""
         self.slow = QTimer(self, interval=SLOW_MS, singleShot=True)
         self.slow.timeout.connect(self._appear)
         self.hide()
 
     def begin(self, words: str = tr("Working")) -> None:
-        """A query was sent."""
-        super().begin(words)
+        """A query was sent; most are answered before the row is needed."""
+        self._words = words
         self.slow.start()
 
     def show_progress(self, progress: Progress) -> None:
         """Show the progress."""
-        super().show_progress(progress)
         if progress.total:
             self._appear()
+            super().show_progress(progress)
 
     def end(self) -> None:
         """The query is done or cancelled."""
@@ -48,7 +48,8 @@ class WorkingRow(WorkRow):
         self.hide()
 
     def _appear(self) -> None:
-        if self._is_working() and not self.slow.isActive():
+        if self._is_working() and self.isHidden() and not self.slow.isActive():
+            super().begin(self._words)
             self.show()
 
 
