@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent / "task_rates")]
 
-from material import made  # noqa: E402  (found by the line above)
+from task_data import made  # noqa: E402  (found by the line above)
 
 from backend.contract import spec_file  # noqa: E402
 from backend.contract.run import events  # noqa: E402

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from material import BATCH, ROOT, Material, made, tasks
+from task_data import BATCH, ROOT, Material, made, tasks
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 import transformers
-from material import BATCH, SEED, Material
+from task_data import BATCH, SEED, Material
 
 BATCH_SIZES = (1, 8, 16, 32, 64)
 Rows = list[dict[str, Any]]
