@@ -80,8 +80,8 @@ class RecognisedNote(QFrame):
         grid.setColumnStretch(1, 1)
         grid.addWidget(IconLabel("info", "info", 18), 0, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.words, 0, 1)
-        grid.addLayout(hbox(1, self.tasks[0]), 1, 1)  # two would not fit beside each other
-        grid.addLayout(hbox(1, self.tasks[1], self.undo), 2, 1)
+        for row, button in enumerate((*self.tasks, self.undo), start=1):  # in a narrow panel two would be cut
+            grid.addLayout(hbox(1, button), row, 0, 1, 2)
         self.hide()
 
     @property
