@@ -1,5 +1,7 @@
 """The palette, the shortcuts and their sheet, all from one list of actions, on the real window."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,20 +21,50 @@ from tests.app.helper_process import help_windows
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture
-def window(qtbot, styled, tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
-    help_windows(monkeypatch)
-    chosen = preferences.load(tmp_path / "preferences.json")
-    chosen.set("runs_folder", str(tmp_path / "runs"))
-    made = MainWindow(chosen)
-    with qtbot.waitSignal(made.first_painted):
+@contextmanager
+def opened(home: Path) -> Iterator[MainWindow]:
+    """A window with the list of runs, which is empty."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BURNISH_CONFIG", str(home / "config"))
+        help_windows(patch)
+        chosen = preferences.load(home / "preferences.json")
+        chosen.set("runs_folder", str(home / "runs"))
+        made = MainWindow(chosen)
         made.show()
-    made.show_page("runs")
-    made.open_services()
-    qtbot.waitUntil(lambda: made.activateWindow() or made.isActiveWindow())
-    yield made
-    gone(made)
+        made.show_page("runs")
+        made.open_services()
+        yield made
+        gone(made)
+
+
+def bring_to_front(qtbot, window: MainWindow) -> MainWindow:
+    window.show_page("runs")
+    qtbot.waitUntil(lambda: window.activateWindow() or window.isActiveWindow())
+    return window
+
+
+@pytest.fixture
+def own_window(qtbot, styled, tmp_path: Path) -> Iterator[MainWindow]:
+    """A window of the test's own, which it may change."""
+    with opened(tmp_path) as made:
+        yield bring_to_front(qtbot, made)
+
+
+@pytest.fixture(scope="module")
+def shared_window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """One window for the tests that leave it as it is."""
+    theme.apply(qapp, "light")
+    with opened(tmp_path_factory.mktemp("shared")) as made:
+        yield made
+
+
+@pytest.fixture
+def window(qtbot, shared_window: MainWindow) -> Iterator[MainWindow]:
+    """The same with the list of runs in view, and nothing above it."""
+    yield bring_to_front(qtbot, shared_window)
+    for curtain in (shared_window.commands.palette, shared_window.commands.sheet):
+        if curtain is not None:
+            curtain.close_curtain()
 
 
 @pytest.fixture
@@ -43,9 +75,29 @@ def palette(qtbot, window: MainWindow) -> Palette:
     return found
 
 
+@pytest.fixture
+def own_palette(qtbot, own_window: MainWindow) -> Palette:
+    qtbot.keyClick(own_window, Qt.Key.Key_K, CONTROL)
+    found = own_window.commands.palette
+    assert found is not None
+    return found
+
+
 def sheet_of(window: MainWindow) -> ShortcutSheet:
     assert window.commands.sheet is not None
     return window.commands.sheet
+
+
+def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
+    qtbot, own_window: MainWindow, own_palette: Palette, styled: QApplication
+):
+    own_window.show_page("settings")
+    own_palette.field.setText("dark theme")
+    own_palette._take(own_palette.list.currentIndex())
+    assert theme.is_dark()
+    assert own_window.panel("settings").appearance.themes.checkedId() == 2  # type: ignore[union-attr]
+    assert preferences.load(own_window.preferences.path).theme == "dark"
+    own_window.appearance.choose_theme("light")
 
 
 def test_typing_and_enter_do_what_is_on_top(qtbot, window: MainWindow, palette: Palette):
@@ -55,14 +107,14 @@ def test_typing_and_enter_do_what_is_on_top(qtbot, window: MainWindow, palette: 
     assert not palette.isVisible()
 
 
-def test_arrows_go_round_the_list(qtbot, window: MainWindow, palette: Palette):
-    palette.field.setText("theme")
-    first = palette.list.currentIndex().row()
-    qtbot.keyClick(palette.field, Qt.Key.Key_Up)
-    assert palette.list.currentIndex().row() == len(palette.visible_titles()) - 1
-    qtbot.keyClick(palette.field, Qt.Key.Key_Down)
-    assert palette.list.currentIndex().row() == first
-    assert "theme" in palette.field.accessibleDescription()
+def test_arrows_go_round_the_list(qtbot, own_palette: Palette):
+    own_palette.field.setText("theme")
+    first = own_palette.list.currentIndex().row()
+    qtbot.keyClick(own_palette.field, Qt.Key.Key_Up)
+    assert own_palette.list.currentIndex().row() == len(own_palette.visible_titles()) - 1
+    qtbot.keyClick(own_palette.field, Qt.Key.Key_Down)
+    assert own_palette.list.currentIndex().row() == first
+    assert "theme" in own_palette.field.accessibleDescription()
 
 
 def test_escape_and_the_shortcut_close_it_and_the_focus_returns(qtbot, window: MainWindow):
@@ -104,28 +156,18 @@ def test_what_cannot_be_done_is_listed_last_with_the_reason(window: MainWindow, 
     assert "Select a run first" in spoken.data(Qt.ItemDataRole.AccessibleTextRole)
 
 
-def test_every_action_that_is_impossible_at_first_says_why_in_its_own_words(window: MainWindow):
-    impossible = []
-    for _, _, name in PAGES:
-        panel = window.show_page(name)
-        offered = panel.offered_actions() if isinstance(panel, OffersActions) else ()
-        impossible += [action.obstacle() for action in offered if not action.is_possible()]
-    assert len(impossible) > 15
-    assert "Not possible right now." not in impossible
-
-
-def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette):
+def test_a_run_is_found_by_its_name(qtbot, own_window: MainWindow, own_palette: Palette):
     from app.core.runs.run_library import RunSummary
 
-    assert window.context is not None
-    window.context.library.runs = [RunSummary("a", Path("/runs/2026-a"), "finished", title="reviews of May")]
-    window.commands.show_palette()
-    window.commands.show_palette()
-    palette.field.setText("reviews")
-    assert palette.visible_titles() == ["reviews of May"]
-    palette.field.setText("2026-a")
-    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
-    assert window.panel("run").path == Path("/runs/2026-a")  # type: ignore[union-attr]
+    assert own_window.context is not None
+    own_window.context.library.runs = [RunSummary("a", Path("/runs/2026-a"), "finished", title="reviews of May")]
+    own_window.commands.show_palette()
+    own_window.commands.show_palette()
+    own_palette.field.setText("reviews")
+    assert own_palette.visible_titles() == ["reviews of May"]
+    own_palette.field.setText("2026-a")
+    qtbot.keyClick(own_palette.field, Qt.Key.Key_Return)
+    assert own_window.panel("run").path == Path("/runs/2026-a")  # type: ignore[union-attr]
 
 
 def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindow, palette: Palette):
@@ -137,14 +179,14 @@ def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindo
     assert window.pages.currentWidget() is window.panel("runs")
 
 
-def test_a_shortcut_is_heard_only_on_its_page(qtbot, window: MainWindow):
-    runs = window.panel("runs")
+def test_a_shortcut_is_heard_only_on_its_page(qtbot, own_window: MainWindow):
+    runs = own_window.panel("runs")
     assert runs is not None
     done: list[str] = []
-    window.commands.add("Test", runs, lambda: [Action("Do it", lambda: done.append("it"), "Ctrl+J")])
-    qtbot.keyClick(window, Qt.Key.Key_J, CONTROL)
-    window.show_page("settings")
-    qtbot.keyClick(window, Qt.Key.Key_J, CONTROL)
+    own_window.commands.add("Test", runs, lambda: [Action("Do it", lambda: done.append("it"), "Ctrl+J")])
+    qtbot.keyClick(own_window, Qt.Key.Key_J, CONTROL)
+    own_window.show_page("settings")
+    qtbot.keyClick(own_window, Qt.Key.Key_J, CONTROL)
     assert done == ["it"]
 
 
@@ -159,47 +201,40 @@ def test_f1_shows_every_shortcut_and_its_keys(qtbot, window: MainWindow):
     assert not sheet.isVisible()
 
 
-def test_a_question_mark_that_is_typed_is_no_shortcut(qtbot, window: MainWindow):
-    runs = window.panel("runs")
+def test_a_question_mark_that_is_typed_is_no_shortcut(qtbot, own_window: MainWindow):
+    runs = own_window.panel("runs")
     runs.search.show()  # type: ignore[union-attr]
     runs.search.setFocus()  # type: ignore[union-attr]
     qtbot.keyClick(runs.search, "?")  # type: ignore[union-attr]
-    assert window.commands.sheet is None
-    window.sidebar.buttons()[0].setFocus()
-    qtbot.keyClick(window, "?")
-    assert sheet_of(window).isVisible()
+    assert own_window.commands.sheet is None
+    own_window.sidebar.buttons()[0].setFocus()
+    qtbot.keyClick(own_window, "?")
+    assert sheet_of(own_window).isVisible()
 
 
-def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
-    qtbot, window: MainWindow, palette: Palette, styled: QApplication
-):
-    window.show_page("settings")
-    palette.field.setText("dark theme")
-    palette._take(palette.list.currentIndex())
-    assert theme.is_dark()
-    assert window.panel("settings").appearance.themes.checkedId() == 2  # type: ignore[union-attr]
-    assert preferences.load(window.preferences.path).theme == "dark"
-    window.appearance.choose_theme("light")
-
-
-def test_no_two_actions_in_view_share_a_key_and_all_keys_mean_something(window: MainWindow):
+def test_every_action_has_keys_and_a_title_of_its_own_and_says_why_if_it_is_impossible_at_first(own_window: MainWindow):
+    impossible = []
     for _, _, name in PAGES:
-        panel = window.show_page(name)
-        offered = [*window._window_actions(), *(panel.offered_actions() if isinstance(panel, OffersActions) else ())]
+        panel = own_window.show_page(name)
+        of_page = panel.offered_actions() if isinstance(panel, OffersActions) else ()
+        offered = [*own_window._window_actions(), *of_page]
         keys = [keys for action in offered for keys in action.shortcuts()]
         assert len(keys) == len(set(keys)), name
         titles = [action.title for action in offered if action.kind != "Setting"]
         assert len(set(titles)) == len(titles), name
+        impossible += [action.obstacle() for action in of_page if not action.is_possible()]
+    assert len(impossible) > 15
+    assert "Not possible right now." not in impossible
 
 
-def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, window: MainWindow):
-    assert not window.preferences.tour_seen
-    window.show_tour()
-    tour = window.tour
+def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, own_window: MainWindow):
+    assert not own_window.preferences.tour_seen
+    own_window.show_tour()
+    tour = own_window.tour
     assert tour is not None
     assert len(TOUR) <= 4
     assert tour.isVisible()
-    assert preferences.load(window.preferences.path).tour_seen
+    assert preferences.load(own_window.preferences.path).tour_seen
     titles = []
     while tour.isVisible():
         titles.append(tour.title.text())
@@ -210,24 +245,24 @@ def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, wi
     assert titles == [title for title, _ in TOUR]
 
 
-def test_the_tour_can_be_left_at_once_and_called_again(qtbot, window: MainWindow, palette: Palette):
-    palette.field.setText("take a tour")
-    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
-    assert window.tour is not None
-    assert window.tour.isVisible()
-    qtbot.mouseClick(window.tour.skip, Qt.MouseButton.LeftButton)
-    assert not window.tour.isVisible()
-    window.show_tour()
-    qtbot.keyClick(window.tour, Qt.Key.Key_Escape)
-    assert not window.tour.isVisible()
+def test_the_tour_can_be_left_at_once_and_called_again(qtbot, own_window: MainWindow, own_palette: Palette):
+    own_palette.field.setText("take a tour")
+    qtbot.keyClick(own_palette.field, Qt.Key.Key_Return)
+    assert own_window.tour is not None
+    assert own_window.tour.isVisible()
+    qtbot.mouseClick(own_window.tour.skip, Qt.MouseButton.LeftButton)
+    assert not own_window.tour.isVisible()
+    own_window.show_tour()
+    qtbot.keyClick(own_window.tour, Qt.Key.Key_Escape)
+    assert not own_window.tour.isVisible()
 
 
-def test_tab_stays_within_the_tour(qtbot, window: MainWindow):
-    window.show_tour()
-    assert window.tour is not None
+def test_tab_stays_within_the_tour(qtbot, own_window: MainWindow):
+    own_window.show_tour()
+    assert own_window.tour is not None
     seen = set()
     for _ in range(4):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         seen.add(QApplication.focusWidget())
-    assert seen == {window.tour.skip, window.tour.next}
-    window.tour.close_curtain()
+    assert seen == {own_window.tour.skip, own_window.tour.next}
+    own_window.tour.close_curtain()
