@@ -1,6 +1,5 @@
 """Answers "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,7 @@ def plan(
 
     With `is_too_much`, known from a trial, memory fixes are listed even if the estimate fits.
     """
-    model, splits, auto, reading = _read(spec, report)
+    model, splits, auto = _read(spec, report)
     spec = auto.spec
     sample = sample_lengths.measure(spec, splits, model, report)
     lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
@@ -52,7 +51,7 @@ def plan(
     epoch = steps_per_epoch(spec.training, features)
     amounts = time_estimate.Amounts(
         spec, {split: len(part) for split, part in splits.rows.items()}, float(lengths.mean() * per_row),
-        epoch, total_steps(spec.training, epoch), reading, sample.seconds, sample.made(),
+        epoch, total_steps(spec.training, epoch), sample.seconds, sample.made(),
     )  # fmt: skip
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.sum_parts(parts)
@@ -99,16 +98,14 @@ def plan(
     )
 
 
-def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoResolution, float]:
-    """The model, the rows, the spec with numbers to use for planning, and the seconds that reading the rows took."""
+def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoResolution]:
+    """The model, the rows, and the spec with numbers to use for planning."""
     model, spec = model_to_plan(given, report)
     check_model(spec, model.folder)
     model_options.check_model_options(spec, model.folder)
-    started = time.perf_counter()
     splits = load_splits(spec, model.folder, report)
-    reading = time.perf_counter() - started
     auto = auto_settings.resolve(given, splits, lambda: model_size(spec, model))
-    return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), auto.chosen), reading
+    return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), auto.chosen)
 
 
 def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:

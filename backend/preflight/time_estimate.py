@@ -33,8 +33,6 @@ class Amounts:
     tokens_per_row: float
     steps_per_epoch: int
     total_steps: int
-    reading: float
-    """Seconds that reading the data just took."""
     tokenising: float
     """Seconds a row, as just measured."""
     tokenised: frozenset[str] = frozenset()
@@ -147,7 +145,7 @@ def _part(name: str, seconds: float, words: str, spread: float) -> TimePart:
 def _start(amounts: Amounts, measured: Measurement) -> list[TimePart]:
     if measured.starting_seconds is None or measured.loading_seconds is None:
         return []
-    seconds = measured.starting_seconds + amounts.reading + measured.loading_seconds
+    seconds = measured.starting_seconds + measured.loading_seconds
     return [_part("Startup", seconds, "libraries, data and model", ROUGH)]
 
 

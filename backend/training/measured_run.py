@@ -82,12 +82,17 @@ def measure_events(
     events = events[begun[-1] :] if begun else events
     compiled = [event.seconds for event in events if isinstance(event, ProgramCompiled)]
     checkpoints = [event.seconds for event in events if isinstance(event, CheckpointSaved)]
+    stages: dict[str, float] = {}
+    for event in events:
+        if isinstance(event, StageStarted):
+            stages.setdefault(event.stage, event.time)
+    reading = stages.get("tokenising", 0.0) - stages.get("loading data", 0.0)
     each, first = _evaluation_seconds([event for event in events if isinstance(event, EvaluationFinished)])
     return Measurement(
         time=events[-1].time,
         mean_length=float(lengths.mean()),
         longest=int(lengths.max()),
-        starting_seconds=max(0.0, events[0].time - started) if started is not None and begun else None,
+        starting_seconds=max(0.0, events[0].time - started + reading) if started is not None and begun else None,
         loading_seconds=_seconds_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
         programs=max(programs, len(compiled)),

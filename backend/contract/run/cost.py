@@ -71,7 +71,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Optimizer steps that were timed."""
     step_seconds: float
     starting_seconds: float | None = None
-    """From the start of the process until its libraries and devices are there."""
+    """From the start of the process until its libraries, devices and data are there; without finding the model."""
     loading_seconds: float | None = None
     """To put the model in place."""
     compile_seconds: float = 0.0

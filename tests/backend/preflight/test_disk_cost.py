@@ -41,7 +41,7 @@ def rows() -> dict[str, Rows]:
 
 
 def facts_of(spec: RunSpec, rows: dict[str, Rows], device: str = "cuda", **changes: Any) -> DiskFacts:
-    amounts = Amounts(spec, {split: len(part) for split, part in rows.items()}, 12.0, 150, 750, 0.1, 1e-4)
+    amounts = Amounts(spec, {split: len(part) for split, part in rows.items()}, 12.0, 150, 750, 1e-4)
     values = {
         "folder": resource("demo", "bert-tiny"), "head": Head.SEQUENCE_CLASSIFICATION, "parameters": 4_385_920,
         "features": 2400, "tokens": 28_800, "distinct": 5000, "device": device, "amounts": amounts, "rows": rows,
@@ -85,7 +85,7 @@ def test_no_more_checkpoints_are_counted_than_are_written(rows):
 
 
 def one_step(rows: dict[str, Rows]) -> Amounts:
-    return Amounts(spec_with(), {split: len(part) for split, part in rows.items()}, 12.0, 150, 1, 0.1, 1e-4)
+    return Amounts(spec_with(), {split: len(part) for split, part in rows.items()}, 12.0, 150, 1, 1e-4)
 
 
 def test_words_that_never_occur_keep_no_state_on_a_cpu(rows):
@@ -114,7 +114,7 @@ def test_parts_on_one_disk_share_its_room(rows):
 
 def test_what_is_prepared_already_is_not_counted(rows):
     spec = spec_with()
-    made = Amounts(spec, {}, 12.0, 150, 750, 0.1, 1e-4, frozenset(rows))
+    made = Amounts(spec, {}, 12.0, 150, 750, 1e-4, frozenset(rows))
     assert part(disk(spec, rows, 500, amounts=made), "Prepared data") == 0
 
 

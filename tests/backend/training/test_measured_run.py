@@ -18,6 +18,8 @@ from backend.training.measured_run import measure_events, spread_batches
 LENGTHS = np.array([10, 20, 60])
 EVENTS = [
     RunStarted(time=103.0, name="r", task="t", model="m"),
+    StageStarted(time=103.0, stage="loading data"),
+    StageStarted(time=103.5, stage="tokenising"),
     StageStarted(time=104.0, stage="loading model"),
     ModelLoaded(time=106.5, architecture="A", parameters=1, trainable=1),
     ProgramCompiled(time=108.0, count=1, seconds=2.0),
@@ -34,21 +36,21 @@ EVENTS = [
 def test_each_part_is_told():
     found = measure_events(EVENTS, 100.0, LENGTHS, steps=20, step_seconds=0.5)
     assert (found.mean_length, found.longest, found.steps, found.step_seconds) == (30.0, 60, 20, 0.5)
-    assert (found.starting_seconds, found.loading_seconds) == (3.0, 2.5)
+    assert (found.starting_seconds, found.loading_seconds) == (3.5, 2.5)
     assert (found.compile_seconds, found.programs, found.compiled) == (3.0, 2, 2)
     assert (found.evaluation_row_seconds, found.first_evaluation_seconds) == pytest.approx((0.1, 3.0))
     assert (found.checkpoint_seconds, found.saving_seconds) == (1.0, 0.75)
 
 
 def test_only_the_last_attempt_counts():
-    resumed = [*EVENTS[:7], RunResumed(time=503.0, attempt=2, from_step=10), *EVENTS[7:9]]
+    resumed = [*EVENTS[:9], RunResumed(time=503.0, attempt=2, from_step=10), *EVENTS[9:11]]
     found = measure_events(resumed, 500.0, LENGTHS, steps=10, step_seconds=1.0)
     assert (found.starting_seconds, found.loading_seconds, found.programs) == (3.0, None, 0)
     assert (found.evaluation_row_seconds, found.checkpoint_seconds) == (0.1, 1.5)
 
 
 def test_what_did_not_happen_is_not_known():
-    found = measure_events(EVENTS[:3], None, LENGTHS, steps=1, step_seconds=1.0)
+    found = measure_events(EVENTS[:5], None, LENGTHS, steps=1, step_seconds=1.0)
     assert (found.starting_seconds, found.evaluation_row_seconds, found.checkpoint_seconds) == (None, None, None)
 
 
