@@ -78,4 +78,3 @@ class TokenCounts(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     tokens_before: int
     tokens_after: int
-    seconds: float = 0

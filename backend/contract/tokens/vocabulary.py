@@ -61,8 +61,5 @@ class PieceCounts(msgspec.Struct, frozen=True, kw_only=True):
     occurs, special tokens not added. `find_pieces` sorts by it as `frequency`."""
 
     path: str
-    rows: int
-    tokens: int
     used: int
     """How many different pieces occur."""
-    seconds: float = 0

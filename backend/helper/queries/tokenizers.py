@@ -203,7 +203,6 @@ def _propose(arguments: Arguments, report: ReportProgress) -> ProposedTokens:
 def _count(arguments: Arguments, report: ReportProgress) -> TokenCounts:
     from backend.tokenizers import added_tokens
 
-    started = time.monotonic()
     before, after = open_tokenizer(arguments), _open_fresh(arguments)
     extension = _extension(arguments)
     added_tokens.extend(after, extension)
@@ -211,10 +210,9 @@ def _count(arguments: Arguments, report: ReportProgress) -> TokenCounts:
     texts = _texts(arguments, report)
     total = len(texts)
     wanted = [*extension.add, *extension.special]
-    found = added_tokens.count(
+    return added_tokens.count(
         before, after, texts, wanted, lambda done: report(Progress(done, total, "texts", "Counting the new tokens"))
     )
-    return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
 def _extend(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +78,6 @@ def _count(arguments: Arguments, report: ReportProgress) -> PieceCounts:
     from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.token_counts import count_pieces, counts_of_ids
 
-    started = time.monotonic()
     folder = Path(require(arguments, "folder"))
     column = read_text_column(
         require(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(report)
@@ -88,15 +86,9 @@ def _count(arguments: Arguments, report: ReportProgress) -> PieceCounts:
     total = len(column)
     by_id = count_pieces(tokenizer, column.texts(), lambda done: report(Progress(done, total, "rows")))
     counts = counts_of_ids(_open_table(str(folder), "pieces")["id"].to_numpy(), by_id)
-    path = _write_numbers(folder, counts)
-    Path(path).replace(folder / f"{FREQUENCY}.npy")
-    return PieceCounts(
-        path=str(folder / f"{FREQUENCY}.npy"),
-        rows=total,
-        tokens=int(counts.sum()),
-        used=int((counts > 0).sum()),
-        seconds=time.monotonic() - started,
-    )
+    path = folder / f"{FREQUENCY}.npy"
+    Path(_write_numbers(folder, counts)).replace(path)
+    return PieceCounts(path=str(path), used=int((counts > 0).sum()))
 
 
 def _export(arguments: Arguments, report: ReportProgress) -> ExportedFile:

@@ -71,7 +71,7 @@ def counted(arguments: dict) -> PieceCounts | None:
 
     path = Path(arguments["folder"]) / "frequency.npy"
     np.save(path, np.array([0, 1, 2, 3, 4, 50, 6, 7, 0]))
-    return PieceCounts(path=str(path), rows=10, tokens=73, used=7)
+    return PieceCounts(path=str(path), used=7)
 
 
 def decoded(ids: list[int]) -> DecodedRow:
