@@ -25,24 +25,44 @@ _NAMES_COLUMNS = "column_names"
 _STEP = "step-"
 
 
+@dataclass(frozen=True)
+class Target:
+    """What predicts: a run with the folder of its model or of a checkpoint's, or else a model of that name."""
+
+    name: str
+    run: RunFolder | None = None
+    model: Path | None = None
+
+
+def find_target(name: str) -> Target:
+    """The run, checkpoint or model folder of that name. Raises InputError if it is a run without a model."""
+    checkpoint = checkpoint_of(name)
+    if checkpoint:
+        return Target(name, checkpoint.run, checkpoint.folder)
+    run = find_run(name, runs_folder())
+    if run is None:
+        return Target(name)
+    if not has_model(run):
+        raise InputError(
+            "{target}: this run has no model yet; choose one of its checkpoints, or let it finish or stop it first",
+            target=name,
+        )
+    return Target(name, run, run.model)
+
+
 def spec_of(
-    target: str, task: str | None, changes: list[str], data: Path | None = None, *, generates: bool = False
+    target: str | Target, task: str | None, changes: list[str], data: Path | None = None, *, generates: bool = False
 ) -> RunSpec:
     """The spec with which a target predicts: a run's own, or a new one for a model folder. Raises InputError.
 
-    `data` is the file to predict: how the run's own files were read does not apply to another one (`new_file.py`).
+    `data` is the file to predict. How the run's own files were read is left out unless it is one of them;
+    `new_file.py` adds it where such a file needs it.
     """
-    _check_changes(changes)
-    checkpoint = checkpoint_of(target)
-    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
-    if run is None:
-        return _of_model(target, task, changes, generates)
-    if checkpoint is None and not has_model(run):
-        raise InputError(
-            "{target}: this run has no model yet; choose one of its checkpoints, or let it finish or stop it first",
-            target=target,
-        )
-    return _of_run(run, checkpoint.folder if checkpoint else run.model, changes, data)
+    check_changes(changes)
+    found = find_target(target) if isinstance(target, str) else target
+    if found.run is None or found.model is None:
+        return _of_model(found.name, task, changes, generates)
+    return _of_run(found.run, found.model, changes, data)
 
 
 def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) -> RunSpec:
@@ -69,7 +89,8 @@ def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
     files = {Path(path).resolve() for one in named for path in ([one] if isinstance(one, str) else one)}
     if files & {file.resolve(), file.resolve().parent}:
         return dict(own)
-    kept = {name: value for name, value in own.items() if name not in file_settings(own)}
+    of_files = file_settings(own)
+    kept = {name: value for name, value in own.items() if name not in of_files}
     if own.get("format", "auto") not in ("auto", "text") and file.is_file():
         kept["format"] = detected_format(file)  # a table named .txt, as the run's may have been
     return kept
@@ -107,7 +128,8 @@ def _writing_task(folder: Path) -> str:
     return "seq2seq_lm" if inspection.read_config(folder).get("is_encoder_decoder") else "causal_lm"
 
 
-def _check_changes(changes: list[str]) -> None:
+def check_changes(changes: list[str]) -> None:
+    """Raises InputError if one concerns a setting that only training again can change."""
     for change in changes:
         section = change.split(".", 1)[0].split("=", 1)[0]
         if section not in OVERRIDABLE:

@@ -57,6 +57,21 @@ def test_delimiter_of_the_run_is_used_if_the_columns_are_missing_without(run: Ru
     assert found.note.endswith("data.delimiter=':'")
 
 
+def test_delimiter_of_the_run_is_used_without_its_encoding(run: RunFolder) -> None:
+    found = read(run, f"text:label\n{GREETINGS}:good\n", "utf-8")
+
+    assert texts(found) == [GREETINGS]
+    assert found.note == "new.csv was read like the run's own files, with data.delimiter=':'"
+
+
+def test_run_without_a_model_is_refused_before_its_settings_are_read(run: RunFolder) -> None:
+    (run.model / "config.json").unlink()
+    run.spec.write_text("task: 3", encoding="utf-8")
+
+    with pytest.raises(InputError, match="has no model yet"):
+        read(run, "text,label\na,good\n", "utf-8")
+
+
 def test_file_that_is_readable_without_the_run_but_has_other_columns_is_read_without(run: RunFolder) -> None:
     found = read(run, f"review,label\n{GREETINGS},good\n", "utf-16")
 
