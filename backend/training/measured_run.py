@@ -86,13 +86,15 @@ def measure_events(
     for event in events:
         if isinstance(event, StageStarted):
             stages.setdefault(event.stage, event.time)
-    reading = stages.get("tokenising", 0.0) - stages.get("loading data", 0.0)
+    reading = stages["tokenising"] - stages["loading data"] if {"tokenising", "loading data"} <= stages.keys() else None
     each, first = _evaluation_seconds([event for event in events if isinstance(event, EvaluationFinished)])
     return Measurement(
         time=events[-1].time,
         mean_length=float(lengths.mean()),
         longest=int(lengths.max()),
-        starting_seconds=max(0.0, events[0].time - started + reading) if started is not None and begun else None,
+        starting_seconds=None
+        if started is None or reading is None or not begun
+        else max(0.0, events[0].time - started + reading),
         loading_seconds=_seconds_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
         programs=max(programs, len(compiled)),

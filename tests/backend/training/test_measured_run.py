@@ -43,15 +43,22 @@ def test_each_part_is_told():
 
 
 def test_only_the_last_attempt_counts():
-    resumed = [*EVENTS[:9], RunResumed(time=503.0, attempt=2, from_step=10), *EVENTS[9:11]]
+    read = [StageStarted(time=503.0, stage="loading data"), StageStarted(time=503.5, stage="tokenising")]
+    resumed = [*EVENTS[:9], RunResumed(time=503.0, attempt=2, from_step=10), *read, *EVENTS[9:11]]
     found = measure_events(resumed, 500.0, LENGTHS, steps=10, step_seconds=1.0)
-    assert (found.starting_seconds, found.loading_seconds, found.programs) == (3.0, None, 0)
+    assert (found.starting_seconds, found.loading_seconds, found.programs) == (3.5, None, 0)
     assert (found.evaluation_row_seconds, found.checkpoint_seconds) == (0.1, 1.5)
 
 
 def test_what_did_not_happen_is_not_known():
     found = measure_events(EVENTS[:5], None, LENGTHS, steps=1, step_seconds=1.0)
     assert (found.starting_seconds, found.evaluation_row_seconds, found.checkpoint_seconds) == (None, None, None)
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_start_without_both_of_its_stages_is_not_known(missing: int):
+    events = [event for number, event in enumerate(EVENTS) if number != missing]
+    assert measure_events(events, 100.0, LENGTHS, steps=1, step_seconds=1.0).starting_seconds is None
 
 
 def test_programs_that_are_still_missing_are_counted():
