@@ -168,11 +168,11 @@ class TrainingAttempt:
         return self._end_as(request, training.best_step())
 
     def _end_trial(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
-        """Do once what a run does besides training; the checkpoint is written while rows are evaluated."""
+        """Do once what a run does besides training, each by itself."""
         self.answer(request)
         training.checkpoint()
-        measured_run.evaluate_some(opened, self.log, self.stages, self.step)
         training.finish_saving()
+        measured_run.evaluate_some(opened, self.log, self.stages, self.step)
         self.stages.start("saving")
         artifacts.export(self.folder, opened, self.log, self.step)
         training.remember_parts()
@@ -261,7 +261,7 @@ class TrainingLoop:
     def _train_step(self) -> None:
         step = self._attempt.step + 1
         features = self._opened.features["train"]
-        rate = learning_rate(step, self._total, self._spec.training)
+        rate = 0.0 if self._opened.is_trial else learning_rate(step, self._total, self._spec.training)
         indices = self._order.indices(step)
         epoch = (step - 1) // self._order.steps_per_epoch
         micro_batches = self._session.micro_batches(features, indices, self._opened.rows_per_pass, epoch)
