@@ -80,6 +80,7 @@ def measure(spec: RunSpec, devices: list[Device], report: Callable[[Progress], N
 @contextmanager
 def _start_process(spec: RunSpec) -> "Iterator[tuple[subprocess.Popen[bytes], RunFolder]]":
     places.remove_leftover_scratch({process.pid for process in process_tree.processes()})
+    places.remove_scratch(os.getpid())  # of a killed process that had the same number
     folder = RunFolder(places.scratch_folder(os.getpid()))
     folder.path.mkdir(parents=True)
     try:
