@@ -73,8 +73,19 @@ def measure(spec: RunSpec, devices: list[Device], report: Callable[[Progress], N
         remedies = cost.plan(spec, devices, is_too_much=True).remedies
         return MeasuredTime(shortage=end.message if end else MESSAGE, remedies=remedies)
     if end.state == "failed":
-        raise RunFailed(end.message, end.code, hint="" if end.code == UNKNOWN else end.hint)
+        raise as_error(end)
     return MeasuredTime()
+
+
+def as_error(end: RunFinished) -> InputError | RunFailed:
+    """The exception for a failed trial: invalid input as it was found, with its setting.
+
+    Without hints about resuming or the log: a trial leaves neither a checkpoint nor a folder.
+    """
+    if end.code == "input":
+        return InputError(end.message, end.field or None, at_line=end.line or None)
+    is_of_a_run = end.code == UNKNOWN or (end.mend is not None and end.mend.resume)
+    return RunFailed(end.message, end.code, hint="" if is_of_a_run else end.hint)
 
 
 @contextmanager

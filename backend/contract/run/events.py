@@ -247,6 +247,9 @@ class RunFinished(Event, frozen=True, tag=True):
     hint: str = ""
     mend: RunFix | None = None
     """What helps a run that failed or has learned nothing, where a click can do it."""
+    field: str = ""
+    """The dotted spec key of invalid input, and the line within a multi-line value, from 1; 0 is none."""
+    line: int = 0
     best_step: int | None = None
     metrics: dict[str, float | None] = {}
 

@@ -132,6 +132,7 @@ class Recogniser(Protocol):
 def failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
     """The final event for an exception: a sentence, a stable code, and a fix if one is known."""
     code, failure = recognise_failure(error, context) or _recognise(error, context)
+    field, line = (error.field, error.line) if isinstance(error, InputError) else (None, None)
     return RunFinished(
         time=time.time(),
         state="failed",
@@ -140,6 +141,8 @@ def failure_event(error: BaseException, step: int, context: FailureContext) -> R
         code=code,
         hint=redact(failure.hint),
         mend=failure.mend,
+        field=field or "",
+        line=line or 0,
     )
 
 

@@ -1,15 +1,23 @@
 """A short run on some of its rows tells how long the whole one takes, and keeps nothing but that."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from backend.contract import places
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.run.events import AnyEvent, ProgramCompiled, RunFinished, StageStarted, StepFinished
-from backend.training import loop
+from backend.contract.run.fixes import RunFix
+from backend.contract.run.folder import RunFolder
+from backend.hardware import devices
+from backend.preflight.resolve import read_run
+from backend.training import loop, timing_trial
 from backend.training.event_log import read_events
+from backend.training.failures.failure import FailureContext, failure_event
 from backend.training.requests import Requests
-from backend.training.timing_trial import TrialProgress
+from backend.training.timing_trial import TrialProgress, as_error
 from tests.backend.training.test_evaluations import run_folder
 
 
@@ -82,3 +90,46 @@ def test_it_ends_when_enough_steps_were_timed(told: list[AnyEvent], is_enough: b
     for event in [StageStarted(time=0.25, stage="training"), *told]:
         progress.apply(event)
     assert progress.has_trained_enough() == is_enough
+
+
+class StoppedByPersonError(Exception):
+    """Raised by a report."""
+
+
+def test_a_folder_left_by_a_killed_process_of_the_same_number_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BURNISH_CACHE", str(tmp_path / "cache"))
+    places.scratch_folder(os.getpid()).mkdir(parents=True)
+    (places.scratch_folder(os.getpid()) / "spec.yaml").write_text("left over")
+    (tmp_path / "run").mkdir()
+    spec = read_run(run_folder(tmp_path / "run"))
+
+    def stop(_: object) -> None:
+        raise StoppedByPersonError
+
+    with pytest.raises(StoppedByPersonError):
+        timing_trial.measure(spec, devices.list_devices("torch"), stop)
+    assert not (tmp_path / "cache" / "scratch").exists()
+
+
+def test_invalid_input_keeps_its_setting_and_line(tmp_path: Path) -> None:
+    given = InputError("no such column", "data.columns", at_line=3)
+    found = as_error(failure_event(given, 0, FailureContext(RunFolder(tmp_path))))
+    assert isinstance(found, InputError)
+    assert (str(found), found.field, found.line) == ("no such column", "data.columns", 3)
+
+
+@pytest.mark.parametrize(
+    ("code", "mend", "hint"),
+    [
+        ("disk_full", RunFix({}, resume=True), ""),
+        ("unknown", None, ""),
+        ("out_of_range", RunFix({"task.max_length": 8}), "lower it"),
+    ],
+)
+def test_only_a_hint_that_helps_a_trial_is_kept(code: str, mend: RunFix | None, hint: str) -> None:
+    end = RunFinished(time=1.0, state="failed", step=0, message="why", code=code, hint="lower it", mend=mend)
+    found = as_error(end)
+    assert isinstance(found, RunFailed)
+    assert (found.code, found.hint) == (code, hint)
