@@ -66,10 +66,10 @@ class Page(QWidget):
         self.controller = DraftController(self, preferences.with_name(NAME))
         self.draft = self.controller.draft
         self.checks = DraftChecks(context.client, self.controller, self)
-        self.starter = StartController(context, self.draft, self.checks, self)
         self.report: ReportDialog | None = None
         self.changes: ChangesDialog | None = None
         self._build()
+        self.starter = StartController(context, self.draft, self.checks, self, lambda: self.start_bar.shortage)
         self._connect()
         self._ask_catalog()
         self._show_blocker()
@@ -157,9 +157,8 @@ class Page(QWidget):
         self.starter.changed.connect(self._on_starting)
         self.starter.started.connect(self.run_started)
         self.starter.refused.connect(self._on_refused)
-        self.starter.warning = start_bar.warning
         self.starter.plan_requested.connect(lambda: self.jump("settings"))
-        controller.history_changed.connect(self.starter.forget_waiting)
+        controller.history_changed.connect(self.starter.forget_request)
         for part in (controller, self.presets, self.starter):
             part.message.connect(self.message)
         self.starter.look_at_others()
@@ -407,8 +406,6 @@ class Page(QWidget):
             self.checks.measure()
 
     def _on_starting(self, busy: bool) -> None:
-        if busy:
-            self.checks.stop_measuring()  # it would take from the run what the run is to have
         self.start_bar.show_starting(busy)
         self._show_blocker()
 

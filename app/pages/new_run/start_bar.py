@@ -228,9 +228,8 @@ class StartBar(QFrame):
             self.reason.show_sentence(reason or warning, is_problem=is_problem, leads=bool(place or reason == ""))
 
     def warning(self) -> str:
-        """That memory or disk are too small for the run, which may start nevertheless: space can be freed meanwhile."""
-        disk = self.plan.disk if self.plan is not None else None
-        return self.shortage or (formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else "")
+        """That memory or disk is too small for the run, which may start nevertheless: space can be freed meanwhile."""
+        return self.shortage or disk_warning(self.plan)
 
     def _lack_of_cost(self) -> str:
         return self._state.note or ("" if self.plan else tr("The cost is still being estimated."))
@@ -263,6 +262,12 @@ class StartBar(QFrame):
         if starting:
             self.start.setEnabled(False)
             self.queue.setEnabled(False)
+
+
+def disk_warning(plan: RunPlan | None) -> str:
+    """That the disk is too small for the run, as a sentence; empty if it is not."""
+    disk = plan.disk if plan is not None else None
+    return formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else ""
 
 
 def _free(plan: RunPlan) -> str:

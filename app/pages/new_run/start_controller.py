@@ -1,6 +1,7 @@
 """Starts the draft as a run or adds it to the queue, by the same command as on a terminal; asks if the disk is too small."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
@@ -12,9 +13,18 @@ from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_spec import read_subject
 from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.start_bar import disk_warning
 from app.services.context import AppContext
 from app.services.job import QUEUE
 from app.widgets.question import Question
+
+
+@dataclass(frozen=True)
+class StartRequest:
+    """To start the draft or to queue it; `agreed` is the warning despite which the user wants it."""
+
+    queue: bool
+    agreed: str = ""
 
 
 class StartController(QObject):
@@ -30,18 +40,20 @@ class StartController(QObject):
     plan_requested = Signal()
     """The user would rather see what needs less."""
 
-    def __init__(self, context: AppContext, draft: Draft, checks: DraftChecks, page: QWidget) -> None:
+    def __init__(
+        self, context: AppContext, draft: Draft, checks: DraftChecks, page: QWidget, shortage: Callable[[], str]
+    ) -> None:
+        """`shortage` gives the sentence about a measurement that ran out of memory, empty if none did."""
         super().__init__(page)
         self._page = page
-        self._context, self._draft, self._checks = context, draft, checks
+        self._context, self._draft, self._checks, self._shortage = context, draft, checks, shortage
         self.busy = False
         self._name = ""
         """Of the run that is being started."""
-        self.warning: Callable[[], str] = str
-        """Gives the sentence that speaks against starting, though it is allowed; the page sets it."""
         self.question: Question | None = None
-        self._waiting: bool | None = None
-        """Whether a run that waits for its plan is for the queue; None if none waits."""
+        """Whether to start despite a warning, while it is open."""
+        self._request: StartRequest | None = None
+        """The one that waits for its plan."""
         checks.planned.connect(lambda plan: self._on_plan_over("plan"))
         checks.emptied.connect(self._on_plan_over)
         checks.refused.connect(lambda topic, mistake: self._on_plan_over(topic))
@@ -63,47 +75,63 @@ class StartController(QObject):
 
     def start(self, *, queue: bool = False) -> None:
         """Start or queue the run once its plan is known; if that warns, the user is asked first."""
-        if self.busy:
-            return
-        if self._checks.is_planning:
-            self._waiting = queue
-            self._set_busy(True)
-        else:
-            self._start_planned(queue=queue)
+        if not self.busy:
+            self._follow(StartRequest(queue))
 
-    def forget_waiting(self) -> None:
-        """The draft is another than the one that was to be started."""
-        if self._waiting is not None:
-            self._waiting = None
+    def forget_request(self) -> None:
+        """The draft is another than the one that was to be started, or that the question is about."""
+        if self.question is not None:
+            self.question.reject()
+        if self._request is not None:
+            self._request = None
             self._set_busy(False)
 
-    def _on_plan_over(self, topic: str) -> None:
-        queue = self._waiting
-        if topic == "plan" and queue is not None:
-            self.forget_waiting()
-            if not self._checks.blocker():
-                self._start_planned(queue=queue)
-
-    def _start_planned(self, *, queue: bool) -> None:
-        if warning := self.warning():
-            self._ask(warning, queue=queue)
+    def _follow(self, request: StartRequest) -> None:
+        if self._checks.is_planning:
+            self._request = request
+            self._set_busy(True)
         else:
-            self._submit(queue=queue)
+            self._follow_planned(request)
 
-    def _ask(self, warning: str, *, queue: bool) -> None:
-        question = Question(self._page, tr("Start training"), tr("Start anyway?"), warning)
+    def _on_plan_over(self, topic: str) -> None:
+        request = self._request
+        if topic == "plan" and request is not None:
+            self.forget_request()
+            self._follow_planned(request)
+
+    def _follow_planned(self, request: StartRequest) -> None:
+        warning = self._shortage() or disk_warning(self._checks.plan)
+        if blocker := self._checks.blocker():
+            self.message.emit("warning", blocker)
+        elif warning not in ("", request.agreed):
+            self._ask(warning, request)
+        else:
+            self._submit(queue=request.queue)
+
+    def _ask(self, warning: str, request: StartRequest) -> None:
+        words = (
+            (tr("Add to queue"), tr("Add anyway?"), tr("Add anyway"))
+            if request.queue
+            else (tr("Start training"), tr("Start anyway?"), tr("Start anyway"))
+        )
+        question = Question(self._page, *words[:2], warning)
         question.setIcon(QMessageBox.Icon.Warning)
         self.question = question
-        start = question.addButton(tr("Start anyway"), QMessageBox.ButtonRole.AcceptRole)
+        start = question.addButton(words[2], QMessageBox.ButtonRole.AcceptRole)
         plan = question.addButton(tr("Show the plan"), QMessageBox.ButtonRole.ActionRole)
         question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
-        start.clicked.connect(lambda: self._submit(queue=queue))
+        start.clicked.connect(lambda: self._follow(replace(request, agreed=warning)))
         plan.clicked.connect(self.plan_requested)
+        question.finished.connect(self._on_question_closed)
         question.finished.connect(question.deleteLater)
         question.open()
 
+    def _on_question_closed(self) -> None:
+        self.question = None
+
     def _submit(self, *, queue: bool) -> None:
         """Submit the spec with this user's consents; in the queue it starts when the others are over."""
+        self._checks.stop_measuring()  # it would take from the run what the run is to have
         self._set_busy(True)
         values, consent = self._draft.values(), self._checks.consent()
         self._name = str(values.get("name", ""))

@@ -27,7 +27,7 @@ from backend.contract.rpc.data import (
 )
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelCode, ModelDescription
-from backend.contract.rpc.plan import DeviceList, PlanPart, RunPlan
+from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume, PlanPart, RunPlan
 from backend.contract.run import cost
 from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
@@ -265,8 +265,15 @@ def of_hub(name: str) -> models.HubModel:
     )  # fmt: skip
 
 
+FULL_DISK = DiskPlan(
+    parts=[DiskPart("Checkpoints", 158)],
+    volumes=[DiskVolume("/runs", 211, 190, 1000)],
+    problem="The disk will be full: the run writes about 211 MB to /runs, where 190 MB is free",
+)
+
+
 def planned(spec: dict) -> RunPlan | protocol.ErrorReply:
-    """A plan that follows from the batch size; an absurd one does not fit."""
+    """A plan that follows from the batch size; an absurd one does not fit, and 90 epochs fill the disk."""
     training = {"batch_size": 16, "epochs": 3, "learning_rate": 3e-4, **spec.get("training", {})}
     batch, epochs = training["batch_size"], training["epochs"]
     if training["learning_rate"] > 1:
@@ -292,6 +299,7 @@ def planned(spec: dict) -> RunPlan | protocol.ErrorReply:
         memory_mb=memory,
         available_mb=6000.0,
         fits=fits,
+        disk=FULL_DISK if epochs == 90 else None,
         **measured_time(int(per_epoch * epochs)),
         problems=[] if fits else [f"A batch of {batch} rows does not fit; choose fewer rows per device"],
     )

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.pages.new_run.page import Page
-from backend.contract.rpc.plan import DiskPart, DiskPlan, DiskVolume
+from backend.contract.run.cost import MeasuredTime
+from tests.app.pages.small_helper import FULL_DISK
 
-PROBLEM = "The disk will be full: the run writes about 211 MB to /runs, where 190 MB is free"
-FULL = DiskPlan(parts=[DiskPart("Checkpoints", 158)], volumes=[DiskVolume("/runs", 211, 190, 1000)], problem=PROBLEM)
+TOO_MANY, NEVER_MEASURED = 90, 7
+"""Epochs that fill the disk, and those whose measurement never ends."""
+ABSURD = 960
+"""Rows per batch that do not fit into the memory."""
 
 
 @pytest.fixture
@@ -28,6 +30,11 @@ def started(context, monkeypatch) -> list[dict[str, Any]]:
     return runs
 
 
+def planned(qtbot, page: Page, key: str, value: int) -> None:
+    page.controller.change(key, value)
+    qtbot.waitUntil(lambda: page.checks.plan is not None)
+
+
 def answer(page: Page, words: str) -> None:
     assert page.starter.question is not None
     next(one for one in page.starter.question.findChildren(QPushButton) if one.text() == words).click()
@@ -39,24 +46,26 @@ def test_a_run_that_fits_starts_at_once(demo, started):
     assert demo.starter.question is None
 
 
-def test_a_run_for_which_the_disk_is_too_small_is_asked_about(demo, started):
-    demo.checks._on_plan(msgspec.structs.replace(demo.checks.plan, disk=FULL))
+def test_a_run_for_which_the_disk_is_too_small_is_asked_about(qtbot, demo, started):
+    planned(qtbot, demo, "training.epochs", TOO_MANY)
     demo.start_bar.start.click()
     assert started == []
-    assert demo.starter.question.informativeText() == f"{PROBLEM}."
+    assert demo.starter.question.informativeText() == f"{FULL_DISK.problem}."
     answer(demo, "Cancel")
     assert started == []
     demo.start(queue=True)
-    answer(demo, "Start anyway")
+    assert demo.starter.question.windowTitle() == "Add to queue"
+    answer(demo, "Add anyway")
     assert started == [{"queue": True}]
 
 
-def test_from_that_question_a_click_leads_to_what_needs_less(demo, started):
+def test_from_that_question_a_click_leads_to_what_needs_less(qtbot, demo, started):
     demo.sections.open("data")
-    demo.checks._on_plan(msgspec.structs.replace(demo.checks.plan, disk=FULL))
+    planned(qtbot, demo, "training.epochs", TOO_MANY)
     demo.start_bar.start.click()
     answer(demo, "Show the plan")
     assert demo.sections.opened == "settings"
+    assert demo.starter.question is None
     assert started == []
 
 
@@ -75,3 +84,52 @@ def test_a_change_takes_back_a_start_that_waits(qtbot, demo, started):
     assert demo.start_bar.start.text() == "Start training"
     qtbot.waitUntil(lambda: demo.checks.plan is not None)
     assert started == []
+
+
+def test_a_start_that_waits_asks_if_its_plan_warns(qtbot, demo, started):
+    demo.controller.change("training.epochs", TOO_MANY)
+    demo.start_bar.start.click()
+    qtbot.waitUntil(lambda: demo.starter.question is not None)
+    assert started == []
+    answer(demo, "Start anyway")
+    assert started == [{"queue": False}]
+
+
+def test_a_start_that_waits_says_what_blocks_it_meanwhile(qtbot, demo, started):
+    demo.controller.change("training.batch_size", ABSURD)
+    with qtbot.waitSignal(demo.message) as said:
+        demo.start_bar.start.click()
+    assert said.args == ["warning", demo.reason()]
+    assert "does not fit" in demo.reason()
+    assert started == []
+    assert demo.start_bar.start.text() == "Start training"
+
+
+def test_a_change_of_the_draft_closes_the_question_about_it(qtbot, demo, started):
+    planned(qtbot, demo, "training.epochs", TOO_MANY)
+    demo.start_bar.start.click()
+    assert demo.starter.question is not None
+    demo.controller.change("data.max_rows", 100)
+    assert demo.starter.question is None
+    assert started == []
+
+
+def test_who_starts_anyway_is_asked_again_if_the_plan_warns_of_something_else(qtbot, demo, started):
+    planned(qtbot, demo, "training.epochs", TOO_MANY)
+    demo.start_bar.start.click()
+    demo.start_bar.show_shortage(MeasuredTime(shortage="the computer ran out of memory"))
+    answer(demo, "Start anyway")
+    assert started == []
+    assert "ran out of memory" in demo.starter.question.informativeText()
+    answer(demo, "Start anyway")
+    assert started == [{"queue": False}]
+
+
+def test_only_a_run_that_is_submitted_stops_a_measurement(qtbot, demo, started):
+    planned(qtbot, demo, "training.epochs", NEVER_MEASURED)
+    demo.measure()
+    demo.controller.change("training.seed", 7)
+    demo.start_bar.start.click()
+    assert demo.checks.is_measuring
+    qtbot.waitUntil(lambda: started == [{"queue": False}])
+    assert not demo.checks.is_measuring
