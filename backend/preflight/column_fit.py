@@ -17,6 +17,8 @@ _CERTAIN_ROWS, _MOSTLY = 100, 0.9
 
 _NUMBER = r"^[-+]?(\d+[.,]?\d*|[.]\d+)([eE][-+]?\d+)?$"
 _POINTED = r"^[-+]?(\d+[.]?\d*|[.]\d+)([eE][-+]?\d+)?$"
+_THOUSANDS = r"^[-+]?[1-9]\d{0,2},\d{3}$"
+"""1,234: in English a whole number; in German it may be a fraction, which other cells of the column then show."""
 _TIME = r"([T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?)?( ?(Z|UTC|GMT|[-+]\d{2}:?\d{2}))?"
 _MONTH = r"(Jan|Feb|Mar|Mär|Apr|May|Mai|Jun|Jul|Aug|Sep|Oct|Okt|Nov|Dec|Dez)\p{L}*\.?"
 _DATES = (
@@ -117,8 +119,9 @@ def holds_fractions(column: ColumnSummary, cells: pa.ChunkedArray) -> bool:
     """Whether the cells are at least three different numbers, some of them fractions, which few labels are."""
     if column.distinct is None or column.distinct < 3 or column.kind not in ("text", "numbers"):
         return False
-    fractions = pc.match_substring_regex(_filled(cells), r"[.,]\d*[1-9]")
-    return _all_match(cells, _NUMBER) and bool(pc.any(fractions).as_py())
+    filled = _filled(cells)
+    clear = filled.filter(pc.invert(pc.match_substring_regex(filled, _THOUSANDS)))
+    return _all_match(cells, _NUMBER) and bool(pc.any(pc.match_substring_regex(clear, r"[.,]\d*[1-9]")).as_py())
 
 
 def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -44,12 +44,21 @@ def test_few_scores_of_any_spelling_are_for_text_regression(cells: list[Any]):
     assert [one.task for one in found] == ["text_regression"]
 
 
-def test_half_stars_may_be_scores_or_labels():
+def test_half_stars_may_be_scores():
     stars = ["3.5", "4.0", "4.5", "5.0"] * (ROWS // 4)
     assert [one.task for one in others("text_classification", {"text": BODY, "rating": stars})] == ["text_regression"]
 
 
-@pytest.mark.parametrize("cells", [["1", "2", "3", "4"], ["0.0", "1.0", "2.0", "0.0"], MOODS[:4]])
+def test_three_decimals_are_fractions_if_a_cell_has_fewer():
+    cells = ["1,125", "2,5", "3,000", "4,250"] * (ROWS // 4)
+    assert [one.task for one in others("text_classification", {"text": BODY, "label": cells})] == ["text_regression"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["1", "2", "3", "4"], ["0.0", "1.0", "2.0", "0.0"], ["1,000", "2,500", "5,000", "12,345"], MOODS[:4]],
+    ids=["whole", "point", "thousands", "words"],
+)
 def test_labels_are_left_to_text_classification(cells: list[str]):
     assert others("text_classification", {"text": BODY, "label": cells * (ROWS // 4)}) == []
 
