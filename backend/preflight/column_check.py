@@ -17,6 +17,8 @@ from backend.preflight.column_guess import ColumnGuess, GuessReason
 from backend.tasks.task import Columns, Task, used_columns
 from backend.tasks.text_classification import label_words
 
+_SCORES_ADVICE = message("choose the task text_regression, or list them in task.labels if each one is a class")
+
 
 @dataclass(frozen=True)
 class WrongColumn:
@@ -28,15 +30,17 @@ class WrongColumn:
     likely: GuessReason | None
     advice: str
     """What to do if no other column is likely."""
-    other_task: str = ""
-    """The task that such a column is for."""
+    has_scores: bool = False
+    """Text regression is the task that such a column is for."""
 
     @property
     def fix(self) -> Fix | None:
-        """Switch to the task that the column is for, or use the likely column; None if there is neither."""
-        if self.other_task:
-            title = self.other_task.replace("_", " ")
-            return Fix(message("Switch to {task}", task=title), {"task.type": self.other_task})
+        """Switch to the task that the column is for, or use the likely column; None if there is neither.
+
+        The window switches the task as a whole: settings of the old one that the new one lacks go with it.
+        """
+        if self.has_scores:
+            return Fix(message("Switch to text regression"), {"task.type": "text_regression"})
         if self.likely is None or self.likely.column is None:
             return None
         changes = {f"data.columns.{self.role.name}": self.likely.column}
@@ -114,25 +118,22 @@ def find_wrong_column(
                 why = ""
         if not why:
             continue
-        likely = None if _needs_another_task(role, summary, table) else guess.likely(role, set(columns.values()))
+        has_scores = role.holds == "label" and _has_scores(summary, table)
+        likely = None if has_scores else guess.likely(role, set(columns.values()))
         may_be_meant = role.holds == "text" or (role.holds == "label" and summary.distinct == 1)
         if may_be_meant and (likely is None or likely.column is None):
             continue  # the only text may be numbers, and of a single label the task says that more rows are needed
-        other_task = "text_regression" if _needs_another_task(role, summary, table) else ""
-        return WrongColumn(role, name, why, likely, _advice(role, summary, table), other_task)
+        advice = _SCORES_ADVICE if has_scores else _advise(role, table)
+        return WrongColumn(role, name, why, likely, advice, has_scores)
     return None
 
 
-def _needs_another_task(role: Column, summary: ColumnSummary, table: pa.Table) -> bool:
+def _has_scores(summary: ColumnSummary, table: pa.Table) -> bool:
     cells = table[summary.name]
-    return role.holds == "label" and (
-        column_fit.holds_scores(summary, cells) or column_fit.holds_fractions(summary, cells)
-    )
+    return column_fit.holds_scores(summary, cells) or column_fit.holds_fractions(summary, cells)
 
 
-def _advice(role: Column, summary: ColumnSummary, table: pa.Table) -> str:
-    if _needs_another_task(role, summary, table):
-        return message("choose the task text_regression, or list them in task.labels if each one is a class")
+def _advise(role: Column, table: pa.Table) -> str:
     there = ", ".join(table.column_names)
     if role.holds == "number":
         return message(
