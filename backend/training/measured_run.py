@@ -33,8 +33,9 @@ from backend.training.stages import StageReporter
 SAMPLED_STEPS = 400
 """Steps of an epoch whose lengths are computed."""
 ENOUGH_ROW_SECONDS, MAX_ROW_SECONDS = 1.0, 12.0
+"""An evaluation of at least one batch that takes so long is enough; none should take longer than the second."""
 GROWTH = 4
-"""An evaluation of this many times more rows comes next, which takes at most this many times longer."""
+"""Each evaluation has so many times the rows of the one before, and takes at most so many times longer."""
 
 
 class CpuUse:
@@ -154,17 +155,45 @@ def evaluate_some(opened: RunSetup, log: EventLog, stages: StageReporter, step: 
     if not opened.held_out:
         return
     stages.start("evaluating")
-    rows, batch = len(opened.rows[opened.held_out]), opened.evaluation_batch_size
+    rows = len(opened.rows[opened.held_out])
+    batch = min(rows, opened.evaluation_batch_size)
     is_compiled = opened.session.engine.constant_rows
-    count = min(rows, batch) if is_compiled else 1
-    log.write(_evaluate(opened, stages, count, step))
-    while True:
+    first = batch if is_compiled else 1
+    log.write(_evaluate(opened, stages, first, step))
+    count: int | None = first
+    timed: list[tuple[int, float]] = []
+    while count is not None:
         found = _evaluate(opened, stages, count, step)
-        is_enough = count >= batch and found.seconds >= ENOUGH_ROW_SECONDS
-        if is_compiled or count == rows or is_enough or found.seconds * GROWTH > MAX_ROW_SECONDS:
-            break
-        count = min(rows, count * GROWTH)
-    log.write(found)
+        timed.append((found.rows, found.seconds))
+        count = None if is_compiled else next_count(timed, rows, batch)
+    evaluated = max(timed[-1][0], batch)
+    seconds = row_seconds(timed, batch) * evaluated
+    log.write(EvaluationFinished(time=time.time(), step=step, epoch=0.0, metrics={}, rows=evaluated, seconds=seconds))
+
+
+def next_count(timed: Sequence[tuple[int, float]], rows: int, batch: int) -> int | None:
+    """How many of all `rows` to evaluate next, after the (rows, seconds) so far; None if they tell enough."""
+    count, seconds = timed[-1]
+    if count >= rows or (count >= batch and seconds >= ENOUGH_ROW_SECONDS):
+        return None
+    if seconds * GROWTH <= MAX_ROW_SECONDS:
+        return min(rows, count * GROWTH)
+    # One row alone would not tell what a batch of them takes.
+    return min(rows, count * 2) if len(timed) == 1 and count < batch else None
+
+
+def row_seconds(timed: Sequence[tuple[int, float]], batch: int) -> float:
+    """Seconds per row, from the (rows, seconds) of more and more rows.
+
+    If there was no time for a whole batch, its fixed time and its time per row are those of the last two: a model
+    generates for all rows of a batch together.
+    """
+    count, seconds = timed[-1]
+    if count >= batch or len(timed) < 2:
+        return seconds / count
+    fewer, sooner = timed[-2]
+    per_row = min(max(0.0, (seconds - sooner) / (count - fewer)), seconds / count)
+    return (seconds + per_row * (batch - count)) / batch
 
 
 def _evaluate(opened: RunSetup, stages: StageReporter, count: int, step: int) -> EvaluationFinished:

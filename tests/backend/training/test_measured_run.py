@@ -13,7 +13,7 @@ from backend.contract.run.events import (
     RunStarted,
     StageStarted,
 )
-from backend.training.measured_run import measure_events, spread_batches
+from backend.training.measured_run import measure_events, next_count, row_seconds, spread_batches
 
 LENGTHS = np.array([10, 20, 60])
 EVENTS = [
@@ -71,3 +71,36 @@ def test_few_rows_are_of_middling_length_and_more_come_in_batches_of_similar_len
     assert lengths[spread_batches(lengths, 1, 10)].tolist() == [49]
     assert sorted(lengths[spread_batches(lengths, 20, 10)]) == [*range(30, 40), *range(60, 70)]
     assert len(spread_batches(lengths, 100, 10)) == 100
+
+
+@pytest.mark.parametrize(
+    ("timed", "batch", "expected"),
+    [
+        ([(1, 0.5), (4, 0.6), (16, 2.0)], 16, 2.0 / 16),  # a whole batch tells by itself
+        ([(1, 2.0), (4, 2.6)], 64, (2.0 + 63 * 0.2) / 64),  # generated together, more rows cost little more
+        ([(1, 2.0), (4, 1.6)], 8, 1.6 / 8),  # more rows that took less are chance
+        ([(1, 0.1), (4, 4.0)], 8, 1.0),  # no row costs more than the average
+        ([(1, 3.0)], 64, 3.0),
+    ],
+)
+def test_a_batch_is_extrapolated_from_the_last_two_evaluations(
+    timed: list[tuple[int, float]], batch: int, expected: float
+):
+    assert row_seconds(timed, batch) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("timed", "expected"),
+    [
+        ([(1, 0.1)], 4),
+        ([(1, 0.1), (4, 0.2)], 16),
+        ([(1, 0.1), (16, 0.9)], 64),  # a batch, but too short to tell
+        ([(1, 0.1), (16, 1.1)], None),
+        ([(1, 0.1), (64, 0.2)], 100),  # no more rows than there are
+        ([(1, 0.1), (100, 0.2)], None),
+        ([(1, 2.0), (4, 3.1)], None),  # the next would take too long
+        ([(1, 5.0)], 2),  # one row alone does not tell what a batch takes
+    ],
+)
+def test_evaluations_grow_until_they_tell_enough(timed: list[tuple[int, float]], expected: int | None):
+    assert next_count(timed, rows=100, batch=16) == expected
