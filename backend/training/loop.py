@@ -240,6 +240,8 @@ class TrainingLoop:
         if self._owes_evaluation():
             self._evaluate()
         self._attempt.stages.start("training", self._total, "steps")
+        if self._opened.is_trial:
+            self._train_longest()
         self._pending.resume_clock()
         while self._attempt.step < self._total and not self._best.should_stop():
             self._train_step()
@@ -279,6 +281,14 @@ class TrainingLoop:
             seconds=0.0,
         )
         self._pending.add(event, result)
+
+    def _train_longest(self) -> None:
+        """Take the step with the most memory for a pass, and leave out its time: memory must be enough for every step."""
+        indices = measured_run.longest_batch(self._opened)
+        micro_batches = self._session.micro_batches(
+            self._opened.features["train"], indices, self._opened.rows_per_pass, 0
+        )
+        self._session.engine.read([self._session.engine.train_step(micro_batches, 1, 0.0)])
 
     def _owes_evaluation(self) -> bool:
         """Whether to evaluate first: before step 1 if requested, or if the last attempt skipped an evaluation."""

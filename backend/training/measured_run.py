@@ -47,8 +47,12 @@ class CpuUse:
 
     def of_others(self) -> float:
         """From 0 to 1, since it was last asked."""
-        own = self._process.cpu_percent() / (psutil.cpu_count() or 1)
-        return max(0.0, psutil.cpu_percent() - own) / 100
+        return share_of_others(psutil.cpu_percent(), self._process.cpu_percent(), psutil.cpu_count() or 1)
+
+
+def share_of_others(everyone: float, own: float, cores: int) -> float:
+    """From 0 to 1, of all cores; `everyone` is in percent of all cores, `own` in percent of one."""
+    return max(0.0, everyone - own / cores) / 100
 
 
 def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float, others: float) -> None:
@@ -129,6 +133,13 @@ def _lengths(opened: RunSetup) -> np.ndarray:
     """The lengths of the same sample of features as a plan uses, so that both find the same longest one."""
     lengths = opened.features["train"].lengths
     return lengths[np.linspace(0, len(lengths) - 1, min(len(lengths), SAMPLE_ROWS)).astype(np.int64)]
+
+
+def longest_batch(opened: RunSetup) -> np.ndarray:
+    """The features of the first epoch's step whose passes need the most memory."""
+    lengths, order = opened.features["train"].lengths, opened.order
+    batches = (order.indices(step) for step in range(1, order.steps_per_epoch + 1))
+    return max(batches, key=lambda indices: min(len(indices), opened.rows_per_pass) * int(lengths[indices].max()))
 
 
 def count_programs(opened: RunSetup) -> int:

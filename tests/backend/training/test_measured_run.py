@@ -1,5 +1,8 @@
 """A run that was finished tells the parts of its time by its events."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,17 @@ from backend.contract.run.events import (
     RunStarted,
     StageStarted,
 )
-from backend.training.measured_run import measure_events, next_count, row_seconds, spread_batches
+from backend.data.order import DataOrder
+from backend.training.measured_run import (
+    count_programs,
+    longest_batch,
+    measure_events,
+    next_count,
+    row_seconds,
+    share_of_others,
+    spread_batches,
+)
+from backend.training.setup import RunSetup
 
 LENGTHS = np.array([10, 20, 60])
 EVENTS = [
@@ -104,3 +117,35 @@ def test_a_batch_is_extrapolated_from_the_last_two_evaluations(
 )
 def test_evaluations_grow_until_they_tell_enough(timed: list[tuple[int, float]], expected: int | None):
     assert next_count(timed, rows=100, batch=16) == expected
+
+
+@pytest.mark.parametrize(
+    ("everyone", "own", "expected"), [(50.0, 200.0, 0.0), (75.0, 100.0, 0.5), (40.0, 0.0, 0.4), (20.0, 100.0, 0.0)]
+)
+def test_a_process_that_uses_a_core_uses_its_part_of_all(everyone: float, own: float, expected: float):
+    assert share_of_others(everyone, own, cores=4) == pytest.approx(expected)
+
+
+def opened_run(train: np.ndarray, held_out: np.ndarray) -> RunSetup:
+    """What counts lengths needs of a run with steps of 4 rows, 2 a pass."""
+    opened = SimpleNamespace(
+        session=SimpleNamespace(length_multiple=16, facts={"max_length": None}),
+        order=DataOrder(train, batch_size=4, seed=0, fingerprint="", length_buckets=False),
+        features={"train": SimpleNamespace(lengths=train), "validation": SimpleNamespace(lengths=held_out)},
+        rows_per_pass=2,
+        evaluation_batch_size=4,
+        held_out="validation",
+    )
+    return cast(RunSetup, opened)
+
+
+def test_each_number_of_passes_and_each_length_needs_a_program():
+    # Steps of 4 and of 2 rows, evaluations padded to 48 and to 16 tokens.
+    assert count_programs(opened_run(np.full(10, 8), np.array([8, 40, 8, 40, 8, 40]))) == 4
+
+
+@pytest.mark.parametrize("longest", range(8))
+def test_a_trial_starts_with_the_longest_batch(longest: int):
+    train = np.full(8, 10)
+    train[longest] = 50
+    assert longest in longest_batch(opened_run(train, train))

@@ -43,12 +43,15 @@ def test_each_part_is_measured_and_only_that_is_kept(tmp_path: Path, monkeypatch
 
     assert loop.run(folder, is_trial=True) == 0
 
-    ended = read_events(folder.events)[-1]
+    events = read_events(folder.events)
+    ended = events[-1]
     assert isinstance(ended, RunFinished)
     assert ended.state == "stopped"
     assert not (tmp_path / "cache" / "features").exists()
     (found,) = json.loads((tmp_path / "cache" / "measurements.json").read_text()).values()
-    assert found[0]["steps"] >= 1
+    steps = [event.seconds for event in events if isinstance(event, StepFinished)][1:]
+    assert found[0]["steps"] == len(steps)
+    assert found[0]["step_seconds"] == pytest.approx(sum(steps) / len(steps))
     assert found[0]["memory_mb"] > 100
     timed = {name for name, value in found[0].items() if name.endswith("_seconds") and value}
     assert timed >= {
