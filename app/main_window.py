@@ -121,7 +121,7 @@ class MainWindow(QMainWindow):
 
     def _offer_actions(self) -> None:
         self.commands.add(tr("Window"), self, self._window_actions)
-        self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PAGES, self.show_page))
+        self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PAGES, self.choose_page))
         self.commands.add(tr("Runs by name"), self, self._run_actions)
 
     def _window_actions(self) -> list[Action]:
@@ -186,12 +186,17 @@ class MainWindow(QMainWindow):
         self.sidebar.set_page([module for _, _, module in PAGES].index(name))
         if self.pages.currentWidget() is not panel:
             self.pages.setCurrentWidget(panel)
-        elif hasattr(panel, "on_chosen_again"):
-            panel.on_chosen_again()  # type: ignore[attr-defined]
         if hasattr(panel, "on_shown"):
             panel.on_shown()  # type: ignore[attr-defined]
         self._see_endings()
         return panel
+
+    def choose_page(self, name: str) -> None:
+        """Show the page that the person chose; one that is in front already leads back to what it first shows."""
+        panel = self._panels.get(name)
+        if panel is not None and self.pages.currentWidget() is panel and hasattr(panel, "on_chosen_again"):
+            panel.on_chosen_again()  # type: ignore[attr-defined]
+        self.show_page(name)
 
     def panel(self, name: str) -> QWidget | None:
         """A page that is already built."""
@@ -276,7 +281,7 @@ class MainWindow(QMainWindow):
     # What panels ask for
 
     def _on_page_chosen(self, number: int) -> None:
-        self.show_page(PAGES[number][2])
+        self.choose_page(PAGES[number][2])
 
     def _on_run_started(self, path: str) -> None:
         """Show it, unless the user has gone elsewhere meanwhile: no page changes under the mouse."""

@@ -179,6 +179,17 @@ def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindo
     assert window.pages.currentWidget() is window.panel("runs")
 
 
+@pytest.mark.parametrize(("title", "told"), [("Search runs", []), ("Show Runs", ["again"])])
+def test_only_a_chosen_page_is_told_that_it_was_chosen_again(
+    window: MainWindow, palette: Palette, monkeypatch, title: str, told: list[str]
+):
+    window.show_page("runs")
+    heard: list[str] = []
+    monkeypatch.setattr(window.panel("runs"), "on_chosen_again", lambda: heard.append("again"))
+    next(one for one in palette._actions if one.title == title).do()
+    assert heard == told
+
+
 def test_a_shortcut_is_heard_only_on_its_page(qtbot, own_window: MainWindow):
     runs = own_window.panel("runs")
     assert runs is not None
