@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QCursor, QFont, QFontMetrics, QPainter, QPalette
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCursor, QFont, QFontMetrics, QKeyEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyle,
@@ -33,6 +33,8 @@ NAME, STATE = NAMES.index("run"), NAMES.index("state")
 WIDTHS = {key: column.width for key, column in COLUMNS.items() if column.width}
 LEAVING = sorted((key for key, column in COLUMNS.items() if column.leaves), key=lambda key: COLUMNS[key].leaves)
 
+REST_MS = 3000
+"""How long a mouse rests on the list before new lines may move what is under it."""
 INSET = 13
 """Where the words of a cell begin, and those of its heading."""
 
@@ -82,6 +84,9 @@ class RunTable(GroupedList):
         self._changing = False
         self._waiting: Sequence[Line] | None = None
         """Lines that would move what is under the mouse."""
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._show_waiting)
+        self.viewport().setMouseTracking(True)
         self.setItemDelegateForColumn(STATE, self._pills)
         self.setItemDelegateForColumn(NAME, self._names)
         self.setAlternatingRowColors(True)
@@ -109,14 +114,31 @@ class RunTable(GroupedList):
         return self._model.items
 
     def set_lines(self, lines: Sequence[Line], *, keeps_place: bool = False) -> None:
-        """List these. With `keeps_place` the run under the mouse stays there, if need be until the mouse has left."""
-        pointed = self._run_at(self._mouse_y()) if keeps_place and self.viewport().underMouse() else None
-        self._waiting = lines if pointed is not None and self._would_move(pointed, lines) else None
-        if self._waiting is not None:
+        """List these. With `keeps_place` the run under the mouse stays there, if need be for a few seconds."""
+        pointed = self._first_run(self._mouse_y(), lines) if keeps_place and self.viewport().underMouse() else None
+        if pointed is None or not self._would_move(pointed, lines):
+            self._stop_waiting()
+        else:
+            self._waiting = lines
+            if not self._rest.isActive():
+                self._rest.start()
             latest = {line.path: line for line in lines if isinstance(line, RunSummary)}
             lines = [latest[line.path] if isinstance(line, RunSummary) else line for line in self._model.lines]
-        is_scrolled = keeps_place and self.verticalScrollBar().value() > 0
-        anchor = pointed or (self._run_at(0) if is_scrolled else None)
+        self._show(lines, pointed, keeps_place=keeps_place)
+
+    def _show_waiting(self) -> None:
+        if (lines := self._stop_waiting()) is not None:
+            self._show(lines, None, keeps_place=True)
+
+    def _stop_waiting(self) -> Sequence[Line] | None:
+        """Return what has waited."""
+        self._rest.stop()
+        lines, self._waiting = self._waiting, None
+        return lines
+
+    def _show(self, lines: Sequence[Line], anchor: Path | None, *, keeps_place: bool) -> None:
+        if anchor is None and keeps_place and self.verticalScrollBar().value() > 0:
+            anchor = self._first_run(0, lines)
         top = self._top_of(anchor) if anchor else 0
         chosen = set(self._chosen)
         if self._model.set(lines):
@@ -129,13 +151,15 @@ class RunTable(GroupedList):
     def _mouse_y(self) -> int:
         return self.viewport().mapFromGlobal(QCursor.pos()).y()
 
-    def _run_at(self, y: int) -> Path | None:
-        run = self._model.item(self.rowAt(y))
-        return run.path if run is not None else None
+    def _first_run(self, y: int, lines: Sequence[Line]) -> Path | None:
+        """The first run at or below this height that is also among `lines`: headings and deleted runs are no anchor."""
+        staying = {line.path for line in lines if isinstance(line, RunSummary)}
+        shown = self._model.lines[row:] if (row := self.rowAt(y)) >= 0 else []
+        return next((line.path for line in shown if isinstance(line, RunSummary) and line.path in staying), None)
 
     def _top_of(self, path: Path) -> int:
         """Pixels between the header and the run's line."""
-        return next((self.rowViewportPosition(row) for row in self._rows_of({path})), 0)
+        return self.rowViewportPosition(self._rows_of({path})[0])
 
     def _would_move(self, anchor: Path, lines: Sequence[Line]) -> bool:
         """Whether these lines, which have every run of now, cannot be scrolled so that the run stays where it is."""
@@ -153,10 +177,17 @@ class RunTable(GroupedList):
         bar.setValue(bar.value() + self._top_of(path) - top)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Show what has waited for the mouse to leave."""
-        if event.type() == QEvent.Type.Leave and self._waiting is not None:
-            self.set_lines(self._waiting)
+        """Show what has waited when the mouse leaves; while it moves, the person may be about to click."""
+        if event.type() == QEvent.Type.Leave:
+            self._show_waiting()
+        elif event.type() == QEvent.Type.MouseMove and self._rest.isActive():
+            self._rest.start()
         return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Show what has waited: the keyboard is in use, not the mouse."""
+        self._show_waiting()
+        super().keyPressEvent(event)
 
     def chosen(self) -> RunSummary | None:
         """The selected run; None if several are selected."""

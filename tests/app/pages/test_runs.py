@@ -4,16 +4,18 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QCursor, QEnterEvent
 from PySide6.QtWidgets import QApplication, QMessageBox, QStackedWidget, QWidget
 
+from app.core.heading import GroupHeading
 from app.core.runs.run_columns import COLUMNS
 from app.core.runs.run_status import kind_of
 from app.pages.runs.page import Page
-from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
+from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES, REST_MS, RunTableModel
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
@@ -214,12 +216,45 @@ def start_another(panel: Page, context, runs: Path, name: str) -> None:
     context.library_watcher.changed.emit()
 
 
+def lines_of(panel: Page) -> list[Any]:
+    """The runs and their headings."""
+    model = panel.table.model()
+    assert isinstance(model, RunTableModel)
+    return model.lines
+
+
+def top_of(panel: Page, name: str) -> int:
+    """Where the line of a run is."""
+    row = next(row for row, line in enumerate(lines_of(panel)) if getattr(line, "name", "") == name)
+    return panel.table.rowViewportPosition(row)
+
+
+def scroll(panel: Page, pixels: int) -> None:
+    panel.table.setFixedHeight(120)
+    panel.table.verticalScrollBar().setValue(pixels)
+
+
+def leave(panel: Page) -> None:
+    """The mouse, wherever the test before has left it, is not over the list."""
+    QApplication.sendEvent(panel.table.viewport(), QEvent(QEvent.Type.Leave))
+
+
+def stays_without(panel: Page, context, place: int) -> None:
+    """The run below a deleted one does not move."""
+    table = panel.table
+    below, before = table.runs[place + 1].name, table.rowViewportPosition(place + 1)
+    shutil.rmtree(table.runs[place].path)
+    context.library.refresh()
+    context.library_watcher.changed.emit()
+    assert top_of(panel, below) == before
+
+
 def test_run_under_the_mouse_stays_there_when_another_one_starts(panel, context, runs, pointed):
     before = pointed()
     start_another(panel, context, runs, "new")
     assert pointed() == before
     assert len(panel.table.runs) == 5  # all fit, so nothing could be scrolled
-    QApplication.sendEvent(panel.table.viewport(), QEvent(QEvent.Type.Leave))
+    leave(panel)
     assert panel.table.runs[0].name == "new"
 
 
@@ -233,12 +268,52 @@ def test_list_is_scrolled_so_that_the_run_under_the_mouse_stays(panel, context, 
     assert pointed() == before
 
 
-def test_what_a_person_does_to_the_list_never_waits_for_the_mouse(panel, pointed):
-    panel.search.setText("sentiment-lost")
-    assert len(panel.table.runs) == 1
-    panel.search.clear()
+def test_new_run_waits_only_until_a_key_is_pressed(qtbot, panel, context, runs, pointed):
+    start_another(panel, context, runs, "new")
+    assert len(panel.table.runs) == 5
+    qtbot.keyClick(panel.table, Qt.Key.Key_Down)
+    assert panel.table.runs[0].name == "new"
+
+
+def test_new_run_is_listed_though_the_mouse_rests_on_the_list(qtbot, panel, context, runs, pointed):
+    start_another(panel, context, runs, "new")
+    assert len(panel.table.runs) == 5
+    qtbot.waitUntil(lambda: panel.table.runs[0].name == "new", timeout=4 * REST_MS)
+
+
+def test_scrolled_list_stays_when_its_top_run_is_deleted(panel, context, runs):
+    scroll(panel, 80)
+    leave(panel)
+    stays_without(panel, context, 2)
+
+
+def test_scrolled_list_stays_when_the_run_under_the_mouse_is_deleted(panel, context, runs, pointed):
+    scroll(panel, 80)
+    QCursor.setPos(panel.table.viewport().mapToGlobal(QPoint(40, panel.table.rowViewportPosition(3) + 10)))
+    stays_without(panel, context, 3)
+
+
+def test_scrolled_list_with_a_heading_on_top_stays_when_another_run_starts(panel, context, runs):
     panel.group.setCurrentIndex(panel.group.findData("state"))
-    assert panel.table.model().index(0, 0).data() == "Finished  ·  2"
+    scroll(panel, 3 * 38 + 5)  # to the heading of the second group
+    leave(panel)
+    first = panel.table.rowAt(0)
+    assert isinstance(lines_of(panel)[first], GroupHeading)
+    below = lines_of(panel)[first + 1].name
+    place = top_of(panel, below)
+    start_another(panel, context, runs, "new")
+    assert top_of(panel, below) == place
+
+
+def test_what_a_person_does_to_the_list_never_waits_for_the_mouse(panel, context, runs, pointed):
+    start_another(panel, context, runs, "new")
+    assert len(panel.table.runs) == 5
+    panel.table.horizontalHeader().sectionClicked.emit(NAMES.index("run"))
+    titles = [run.title for run in panel.table.runs]
+    assert len(titles) == 6
+    assert titles == sorted(titles)
+    panel.group.setCurrentIndex(panel.group.findData("state"))
+    assert panel.table.model().index(0, 0).data() == "Finished  ·  3"
 
 
 def test_choosing_the_page_again_leads_from_the_comparison_to_the_list(panel):
