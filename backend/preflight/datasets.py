@@ -24,7 +24,7 @@ from backend.preflight.column_check import check_columns
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
-from backend.preflight.task_guess import guess_other_tasks, other_tasks_advice
+from backend.preflight.task_guess import describe_other_tasks, guess_other_tasks
 from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_columns
 
 
@@ -200,22 +200,23 @@ def _choose(
             chosen[role] = guess.column
         elif part.required:
             others = [] if to_predict else guess_other_tasks(str(task.settings.type), parts, guessing, chosen)
-            raise _no_column(part, guess, join("; ", filter(None, [there_are, other_tasks_advice(others)])))
+            raise _no_column(part, guess, describe_other_tasks(others), there_are)
     return chosen, guesses
 
 
-def _no_column(part: Column, guess: GuessReason | None, there_are: str) -> InputError:
-    """A required role has no column; `there_are` says what there is."""
-    values = {"role": part.name, "title": part.title.lower(), "there_are": there_are}
-    sentence = (
+def _no_column(part: Column, guess: GuessReason | None, advice: str, there_are: str) -> InputError:
+    """A required role has no column; `advice` is what else would help, and `there_are` says what there is."""
+    values = {"role": part.name, "title": part.title.lower()}
+    problem = (
         message(
-            "data.columns.{role}: specify which column contains the {title}, which {reason}; {there_are}",
+            "data.columns.{role}: specify which column contains the {title}, which {reason}",
             reason=guess.reason,
             **values,
         )
         if guess
-        else message("data.columns.{role}: specify which column contains the {title}; {there_are}", **values)
+        else message("data.columns.{role}: specify which column contains the {title}", **values)
     )
+    sentence = join("; ", [join(", ", filter(None, [problem, advice])), there_are])
     return InputError(sentence, f"data.columns.{part.name}")
 
 

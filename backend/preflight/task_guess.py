@@ -1,4 +1,4 @@
-"""Guesses for which other tasks data is made, with the reason, if the chosen one does not suit its columns."""
+"""Guesses which tasks the data suits better than the chosen one, and says why."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -9,22 +9,21 @@ from backend.contract.rpc.data import ColumnSummary, OtherTask
 from backend.preflight import column_fit
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guess_by_name
 
-RUNNING_TEXT = message("the data is running text without any labels")
 _TEXT_WORDS = 2
-"""A column whose median is below this contains names, not texts."""
+"""A column with fewer words in its median cell contains names, not texts."""
 
 
 def guess_other_tasks(
     task: str, roles: Iterable[Column], guess: ColumnGuess, columns: Mapping[str, str]
 ) -> list[OtherTask]:
-    """The tasks that suit the columns of the data better than `task`; none if every role of that has a column that fits.
+    """The tasks that suit the columns better than `task`; none if there is a suitable column for each of its roles.
 
     `columns` are the columns in use by role. Several are offered only if the data does not say which one is meant.
     """
     if _is_suitable(roles, guess, columns):
         label = columns.get("label", "")
-        may_be_scores = task == "text_classification" and label in guess.summaries and _is_fraction(guess, label)
-        return [OtherTask("text_regression", _scores(guess.summaries[label]))] if may_be_scores else []
+        may_be_scores = task == "text_classification" and label in guess.summaries and _holds_fractions(guess, label)
+        return [OtherTask("text_regression", _describe_scores(guess.summaries[label]))] if may_be_scores else []
     for names, find_reason in _RULES:
         others = [name for name in names if name != task]
         if len(others) == len(names) and (reason := find_reason(guess)):
@@ -32,13 +31,13 @@ def guess_other_tasks(
     return []
 
 
-def other_tasks_advice(others: Iterable[OtherTask]) -> str:
-    """The other tasks as the end of a sentence that says what is missing; empty if there are none."""
+def describe_other_tasks(others: Iterable[OtherTask]) -> str:
+    """The other tasks as an alternative, after what to do for the chosen one; empty if there are none."""
     found = list(others)
     if not found:
         return ""
     tasks = join(" or ", [one.task for one in found])
-    return message("or choose the task {names}, because {reason}", names=tasks, reason=found[0].reason)
+    return message("or choose {names} as the task, because {reason}", names=tasks, reason=found[0].reason)
 
 
 def _is_suitable(roles: Iterable[Column], guess: ColumnGuess, columns: Mapping[str, str]) -> bool:
@@ -51,15 +50,15 @@ def _is_suitable(roles: Iterable[Column], guess: ColumnGuess, columns: Mapping[s
     )
 
 
-def _answers(guess: ColumnGuess) -> str:
-    """Questions, contexts and answers, each under a usual name."""
-    names = _named(guess, "question_answering", ("question", "context", "answers"))
-    return message("the columns {names} are there", names=_listed(names)) if names else ""
+def _find_answers(guess: ColumnGuess) -> str:
+    """That there are questions, contexts and answers, each under a usual name."""
+    names = _find_named_columns(guess, "question_answering", ("question", "context", "answers"))
+    return message("the data has the columns {names}", names=_list_names(names)) if names else ""
 
 
-def _tags(guess: ColumnGuess) -> str:
-    """A list of words and a list of tags in each row."""
-    found = _guessed(guess, "token_classification")
+def _find_tags(guess: ColumnGuess) -> str:
+    """That each row has a list of words and a list of tags."""
+    found = _guess_columns(guess, "token_classification")
     words, tags = (found[role].column if role in found else None for role in ("tokens", "tags"))
     if words is None or tags is None or guess.summaries[words].kind != "list of text":
         return ""
@@ -68,24 +67,24 @@ def _tags(guess: ColumnGuess) -> str:
     return message("“{column}” contains a tag for each word", column=tags)
 
 
-def _target_texts(guess: ColumnGuess) -> str:
-    """Texts and what is to be made of them, each under a usual name."""
-    names = _named(guess, "seq2seq_lm", ("source", "target"))
+def _find_target_texts(guess: ColumnGuess) -> str:
+    """That there are texts and target texts, each under a usual name."""
+    names = _find_named_columns(guess, "seq2seq_lm", ("source", "target"))
     if not names or not all(_is_text(guess, name) for name in names):
         return ""
-    return message("the columns {names} are there", names=_listed(names))
+    return message("the data has the columns {names}", names=_list_names(names))
 
 
-def _score_column(guess: ColumnGuess) -> str:
-    found = _guessed(guess, "text_regression")
+def _find_scores(guess: ColumnGuess) -> str:
+    found = _guess_columns(guess, "text_regression")
     text, label = (found[role].column if role in found else None for role in ("text", "label"))
     if text is None or label is None or not _is_text(guess, text) or column_fit.holds_ids(guess.table[label]):
         return ""
-    return _scores(guess.summaries[label]) if guess.summaries[label].distinct != 1 else ""
+    return _describe_scores(guess.summaries[label]) if guess.summaries[label].distinct != 1 else ""
 
 
-def _label_column(guess: ColumnGuess) -> str:
-    found = _guessed(guess, "text_classification")
+def _find_labels(guess: ColumnGuess) -> str:
+    found = _guess_columns(guess, "text_classification")
     text, label = (found[role].column if role in found else None for role in ("text", "label"))
     if text is None or label is None or not _is_text(guess, text):
         return ""
@@ -94,29 +93,30 @@ def _label_column(guess: ColumnGuess) -> str:
     )
 
 
-def _running_text(guess: ColumnGuess) -> str:
+def _find_running_text(guess: ColumnGuess) -> str:
     names = guess.table.column_names
-    return RUNNING_TEXT if len(names) == 1 and _is_text(guess, names[0]) else ""
+    is_running_text = len(names) == 1 and _is_text(guess, names[0])
+    return message("the data is running text without any labels") if is_running_text else ""
 
 
 _RULES: tuple[tuple[tuple[str, ...], Callable[[ColumnGuess], str]], ...] = (
-    (("question_answering",), _answers),
-    (("token_classification",), _tags),
-    (("seq2seq_lm",), _target_texts),
-    (("text_regression",), _score_column),
-    (("text_classification",), _label_column),
-    (("causal_lm", "masked_lm"), _running_text),
+    (("question_answering",), _find_answers),
+    (("token_classification",), _find_tags),
+    (("seq2seq_lm",), _find_target_texts),
+    (("text_regression",), _find_scores),
+    (("text_classification",), _find_labels),
+    (("causal_lm", "masked_lm"), _find_running_text),
 )
-"""Tasks, and what speaks for them; the first rule that applies wins."""
+"""Tasks, and the function that finds the reason for them in the data; the first one that finds a reason wins."""
 
 
-def _roles(task: str) -> dict[str, Column]:
+def _roles_of(task: str) -> dict[str, Column]:
     return {role.name: role for role in registry.find("task", task, "task.type").columns}
 
 
-def _guessed(guess: ColumnGuess, task: str) -> dict[str, GuessReason]:
-    """Role → the guess for it, of required roles whose column fits."""
-    roles = {name: role for name, role in _roles(task).items() if role.required}
+def _guess_columns(guess: ColumnGuess, task: str) -> dict[str, GuessReason]:
+    """Role → the guess for it, for each required role that has a suitable column."""
+    roles = {name: role for name, role in _roles_of(task).items() if role.required}
     found = guess.guesses(list(roles.values()), {})
     return {
         name: one
@@ -125,9 +125,9 @@ def _guessed(guess: ColumnGuess, task: str) -> dict[str, GuessReason]:
     }
 
 
-def _named(guess: ColumnGuess, task: str, wanted: tuple[str, ...]) -> list[str]:
-    """The columns with usual names of all these roles; empty if one is missing."""
-    roles, found = _roles(task), list[str]()
+def _find_named_columns(guess: ColumnGuess, task: str, wanted: tuple[str, ...]) -> list[str]:
+    """The columns under usual names for all these roles; empty if one is missing."""
+    roles, found = _roles_of(task), list[str]()
     for name in wanted:
         column = guess_by_name(roles[name].usual_names, guess.table.column_names, set(found))
         if column is None or guess.unfit(roles[name], guess.summaries[column]):
@@ -140,14 +140,14 @@ def _is_text(guess: ColumnGuess, name: str) -> bool:
     return (guess.summaries[name].median_words or 0) >= _TEXT_WORDS
 
 
-def _is_fraction(guess: ColumnGuess, name: str) -> bool:
+def _holds_fractions(guess: ColumnGuess, name: str) -> bool:
     return column_fit.holds_fractions(guess.summaries[name], guess.table[name])
 
 
-def _scores(column: ColumnSummary) -> str:
+def _describe_scores(column: ColumnSummary) -> str:
     return message("“{column}” contains scores, for example {score}", column=column.name, score=column.examples[0])
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     quoted = [f"“{name}”" for name in names]
     return message("{first} and {last}", first=", ".join(quoted[:-1]), last=quoted[-1])

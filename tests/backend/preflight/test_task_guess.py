@@ -78,7 +78,7 @@ def test_a_column_of_names_or_of_ids_is_no_running_text():
 
 def test_sources_with_targets_are_for_sequence_to_sequence():
     found = others("text_classification", {"source": BODY, "target": OTHER})
-    assert found == [OtherTask("seq2seq_lm", "the columns “source” and “target” are there")]
+    assert found == [OtherTask("seq2seq_lm", "the data has the columns “source” and “target”")]
 
 
 def test_questions_with_answers_in_contexts_are_for_question_answering():
@@ -107,6 +107,6 @@ def test_a_terminal_is_told_the_other_task_with_the_reason(tmp_path: Path):
     with pytest.raises(InputError) as refused:
         load_splits(validate(RunSpec, values), None)
     assert str(refused.value) == (
-        "data.columns.label: specify which column contains the label; the columns are sentence1, sentence2, similarity; "
-        "or choose the task text_regression, because “similarity” contains scores, for example 0.0"
+        "data.columns.label: specify which column contains the label, or choose text_regression as the task, because "
+        "“similarity” contains scores, for example 0.0; the columns are sentence1, sentence2, similarity"
     )
