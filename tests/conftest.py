@@ -3,7 +3,6 @@
 import atexit
 import builtins
 import gc
-import importlib
 import os
 import platform
 import shutil
@@ -56,23 +55,20 @@ for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT
     os.environ.pop(_variable, None)
 
 
-class _Lean(MetaPathFinder):
-    """The first import of these names is left to a module of the backend, which leaves out what Burnish leaves out too."""
-
-    def __init__(self, module: str, *names: str) -> None:
-        self._module, self._names = module, names
+class _LeanModels(MetaPathFinder):
+    """The first model of transformers is imported as the torch engine does: without torch's compiler and scipy."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name in self._names:
+        if name in ("transformers.activations", "transformers.modeling_utils", "transformers.modeling_layers"):
             sys.meta_path.remove(self)
-            importlib.import_module(self._module).install()  # takes seconds
+            from backend.engines.torch import lean_imports  # takes seconds
+
+            lean_imports.install()
 
 
 def pytest_collection() -> None:
     """Imports cost half a minute of a run: nothing is imported that no test needs, and no import is looked at by Qt."""
-    models = ("activations", "modeling_utils", "modeling_layers")
-    sys.meta_path.insert(0, _Lean("backend.engines.torch.lean_imports", *(f"transformers.{name}" for name in models)))
-    sys.meta_path.insert(0, _Lean("backend.metrics._lean_sklearn", "sklearn"))
+    sys.meta_path.insert(0, _LeanModels())
     # PySide reads the source of every module that is imported after it, in search of its own name.
     builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
 

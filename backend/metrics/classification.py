@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
-from backend.metrics import _lean_sklearn
 from backend.metrics.metric import Predictions
 
 
@@ -26,7 +25,6 @@ def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) ->
 
     `combined` is then the mean of accuracy and F1, as for MRPC and QQP of GLUE.
     """
-    _lean_sklearn.install()
     from sklearn import metrics  # heavy; the catalog reads this module without it
 
     actual, predicted = known_labels(predictions, facts)

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
-from backend.metrics import _lean_sklearn
 from backend.metrics.metric import Predictions
 
 _STRICT = {"BIO": "IOB2", "IOB1": "IOB1", "IOBES": "IOBES", "BILOU": "BILOU"}
@@ -35,7 +34,6 @@ def scores(table: pa.Table, scheme: str, strict: bool) -> dict[str, float]:
 
 
 def _entity_scores(actual: list[list[str]], predicted: list[list[str]], scheme: str, strict: bool) -> dict[str, float]:
-    _lean_sklearn.install()
     from seqeval.metrics.sequence_labeling import get_entities  # loads scikit-learn, which the catalog does without
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as lenient_scores
     from seqeval.metrics.v1 import precision_recall_fscore_support as strict_scores
