@@ -68,7 +68,6 @@ _CHECKS: dict[str, Callable[..., Any]] = {
     "is_nested_int": lambda _: False,
 }
 _COMPILER, _SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
-_DISTRIBUTED = "torch.distributed.tensor"
 _NAMES: dict[str, dict[str, Any]] = {
     _COMPILER: {
         "disable": _unchanged,
@@ -79,7 +78,6 @@ _NAMES: dict[str, dict[str, Any]] = {
         _SUBMODULE: SimpleNamespace(OptimizedModule=type("OptimizedModule", (), {})),
     },
     _SHAPES: {name: _without_symbols(name, answer) for name, answer in _CHECKS.items()},
-    _DISTRIBUTED: {"DTensor": type("DTensor", (), {})},  # whoever saves weights asks whether they are such
 }
 """Module → the names that are used without it, as long as nothing is compiled and no shape is a symbol."""
 
@@ -89,6 +87,7 @@ def install() -> None:
     for name in _NAMES.keys() - sys.modules.keys():
         _stand_in(name)
     _skip_normal_on_meta()
+    _recognise_plain_tensors()
     torch.distributed.is_available = lambda: False  # as in Apple's builds
     list_models_once()
     if "transformers.loss" not in sys.modules:
@@ -118,6 +117,28 @@ def _skip_normal_on_meta() -> None:
 
     if draw.__module__ != __name__:
         torch.nn.init.normal_ = normal_
+
+
+def _recognise_plain_tensors() -> None:
+    """To save weights, huggingface_hub imports torch's distributed tensors (0.9 s) and asks for each weight if it is one."""
+    serialization: Any = importlib.import_module("huggingface_hub.serialization._torch")
+    find_id, find_size = serialization.get_torch_storage_id, serialization.get_torch_storage_size
+
+    def is_plain(tensor: torch.Tensor) -> bool:
+        return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type not in ("meta", "xla")
+
+    def get_torch_storage_size(tensor: torch.Tensor) -> int:
+        return tensor.untyped_storage().nbytes() if is_plain(tensor) else find_size(tensor)
+
+    def get_torch_storage_id(tensor: torch.Tensor) -> tuple[torch.device, Any, int] | None:
+        if not is_plain(tensor):
+            return find_id(tensor)
+        storage = tensor.untyped_storage()
+        return tensor.device, storage.data_ptr(), storage.nbytes()
+
+    if find_id.__module__ != __name__:
+        serialization.get_torch_storage_size = get_torch_storage_size
+        serialization.get_torch_storage_id = get_torch_storage_id
 
 
 def _import_losses_without_scipy() -> None:

@@ -23,12 +23,19 @@ import torch
 with torch.device("meta"):  # as transformers builds a model
     words, positions = torch.nn.Embedding(3, 4), torch.arange(5).expand((1, -1))
 torch.empty_like(words.weight, device="cpu")
-huggingface_hub.split_torch_state_dict_into_shards({{"weight": torch.ones(2)}})  # as transformers saves a model
+tied = torch.nn.Parameter(torch.ones(2, 3))
+huggingface_hub.split_torch_state_dict_into_shards({{"weight": tied, "part": tied[1]}})  # as transformers saves a model
 loaded = [name for name in {LEFT_OUT} if name in sys.modules]
 
 from torch.fx.experimental.symbolic_shapes import expect_true, sym_eq
 
-replicated = torch.distributed.tensor.Replicate().is_replicate()
+from huggingface_hub.serialization import _torch
+from torch.distributed.tensor import DTensor
+
+# What is kept for each tensor is what the library itself finds, also without memory and for another class.
+kept = [_torch.get_torch_storage_id(tensor) == huggingface_hub.get_torch_storage_id(tensor)
+        for tensor in (tied, tied[1], words.weight, torch.nn.Buffer(torch.ones(1)))]
+kept += [_torch.get_torch_storage_id is huggingface_hub.get_torch_storage_id, issubclass(DTensor, torch.Tensor)]
 checks = [sym_eq(2, 2), sym_eq((1, 2), (1, 3)), sym_eq([1], [1]), expect_true(True, skip=1)]  # the last two ask torch
 
 from transformers import models
@@ -36,11 +43,11 @@ from transformers.utils.import_utils import define_import_structure
 
 read_anew = type(models)("transformers.models", models.__file__, define_import_structure(models.__file__))
 compiled = torch.compile(lambda x: 2 * x, backend="eager")
-print(json.dumps([loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist(), checks, replicated]))
+print(json.dumps([loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist(), checks, kept]))
 """)
     command = python_command("lean_program")
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True
     )
 
-    assert json.loads(done.stdout) == [[], True, [2.0, 2.0], [True, False, True, True], True]
+    assert json.loads(done.stdout) == [[], True, [2.0, 2.0], [True, False, True, True], [True] * 4 + [False, True]]
