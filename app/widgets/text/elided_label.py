@@ -12,7 +12,10 @@ WRAPPED = 0.2
 
 
 class ElidedLabel(QLabel):
-    """Accepts any width; `mode` says which part is left out. A text may use several `lines`."""
+    """Accepts any width; `mode` says which part is left out. A text may use several `lines`.
+
+    If it would be cut to fewer than `least_letters`, nothing is painted, and the tooltip has it.
+    """
 
     def __init__(
         self,
@@ -21,9 +24,10 @@ class ElidedLabel(QLabel):
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
         parent: QWidget | None = None,
         lines: int = 1,
+        least_letters: int = 0,
     ) -> None:
         super().__init__(parent)
-        self._mode, self._lines = mode, lines
+        self._mode, self._lines, self._least_letters = mode, lines, least_letters
         self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -65,6 +69,8 @@ class ElidedLabel(QLabel):
             flags |= int(Qt.TextFlag.TextWordWrap)
             room = round(area.width() * (self._lines - WRAPPED))
             shown = self.fontMetrics().elidedText(self.text(), self._mode, room)
+        if shown != self.text() and len(shown) < self._least_letters:
+            return
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
             painter.setLayoutDirection(direction_of(self.text()))

@@ -213,6 +213,19 @@ def test_a_shortened_label_tells_the_whole(qtbot, styled):
     assert made.toolTip() == "a very long path " * 20
 
 
+def test_a_label_cut_to_a_few_letters_is_left_to_its_tooltip(qtbot):
+    made = ElidedLabel("a common name", least_letters=8)
+    qtbot.addWidget(made)
+    made.resize(40, made.sizeHint().height())
+    empty = made.grab().toImage()
+    made.setText("")
+    assert made.grab().toImage() == empty
+    made.setText("a common name")
+    made.resize(300, made.height())
+    assert made.grab().toImage() != empty.scaled(300, made.height())
+    assert made.toolTip() == "a common name"
+
+
 def test_a_label_of_two_lines_shows_twice_the_words(qtbot, styled):
     words = "Evaluation loss has increased for two evaluations; the best was step 300."
     one, two = ElidedLabel(words), ElidedLabel(words, lines=2)

@@ -20,6 +20,8 @@ from backend.contract.rpc.data import DataPreview
 
 CHOSEN = tr("your choice")
 """The backend's reason where nothing was guessed; the drop-down says as much."""
+BOX_WIDTH = 148
+"""Pixels in which most names of columns fit."""
 WHY_LETTERS = 46
 """Of a reason beside a column that cannot be chosen; its tooltip has the whole."""
 
@@ -54,13 +56,14 @@ class _Part:
     def __init__(self, part: Column, place: int) -> None:
         self.part = part
         self.box = QuietComboBox()
-        self.box.setMinimumWidth(110)
+        self.box.setMinimumWidth(BOX_WIDTH)
         self.box.setToolTip(part.description)
         self.box.setAccessibleName(tr("Column for {title}", title=part.title))
-        self.first = tr("Choose a column") if part.required else tr("Not used")
+        self.first = tr("Choose…") if part.required else tr("Not used")
         self.dot = _Dot(part_color(place))
         self.dot.setAccessibleName(part.title)
-        self.reason = ElidedLabel("", "faint")
+        self.reason = ElidedLabel("", "faint", least_letters=8)
+        self.reason.setMinimumWidth(1)
         self.back = IconToolButton("undo", tr("Use the detected column for {title}", title=part.title))
         self.caption: QLabel = label(part.title, "muted", wrap=True)
         self.caption.setFixedWidth(CAPTION_WIDTH)
