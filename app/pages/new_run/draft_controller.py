@@ -75,7 +75,7 @@ class DraftController(QObject):
         self._depth = 0
         self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
         self._folder = ""
-        self._kept, self._kept_values = kept, self.draft.values()
+        self._kept, self._kept_state = kept, self.draft.state()
         self._calm = QTimer(self, singleShot=True, interval=CALM_MS)
         self._calm.timeout.connect(self.keep)
 
@@ -107,18 +107,18 @@ class DraftController(QObject):
         if kept is not None and self.task_named(kept.get("task.type")) is not None:
             self.draft.replace(kept.values(), kept.file)
             self.draft.named, self.draft.task_chosen = kept.named, kept.task_chosen
-        self._kept_values = self.draft.values()
+        self._kept_state = self.draft.state()
 
     def keep(self) -> None:
         """Write the draft if it has changed, for the next window."""
         self._calm.stop()
-        if self.catalog is None or self.draft.values() == self._kept_values:
+        if self.catalog is None or self.draft.state() == self._kept_state:
             return
         try:
             keep_draft(self.draft, self._kept)
         except OSError as error:
             self.message.emit("warning", tr("Couldn't keep the draft: {strerror}.", strerror=error.strerror or error))
-        self._kept_values = self.draft.values()
+        self._kept_state = self.draft.state()
 
     def start_over(self) -> None:
         """Replace the draft by an empty one, as one step that can be undone."""
@@ -173,9 +173,14 @@ class DraftController(QObject):
         with self.step(words, typed):
             if not self.draft.set(key, value):
                 return
+            self._choose_task_of(key)
             self._update_dependents(key, before, source)
             self._name_for_data(data)
         self.changed.emit(key)
+
+    def _choose_task_of(self, key: str) -> None:
+        """Someone who sets up a task has chosen it: the data must not take it away with its settings."""
+        self.draft.task_chosen = self.draft.task_chosen or key.startswith("task.")
 
     def _update_dependents(self, key: str, before: Any, source: SourceEntry | None) -> None:
         """Reset settings that applied to the previous value."""
@@ -253,6 +258,7 @@ class DraftController(QObject):
             for key, value in values.items():
                 held, source = self.draft.get(key), self.source()
                 if self.draft.set(key, value):
+                    self._choose_task_of(key)
                     self._update_dependents(key, held, source)
             self._name_for_data(data)
         self.changed_from.emit(before)

@@ -7,6 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
+from app.core.draft.kept_draft import NAME, read_kept
+from app.core.preferences import default_path
 from tests.app.pages.new_run.draft_steps import dropped, line, spec, write
 
 
@@ -196,3 +198,27 @@ def test_the_copied_command_carries_the_draft(demo):
     demo.start_bar.copy.trigger()
     written = QGuiApplication.clipboard().text().split("\n", 1)[1].split("\nSPEC\n")[0]
     assert json.loads(written) == demo.draft.values()
+
+
+def test_a_choice_of_the_task_already_shown_is_kept(panel):
+    def is_kept_as_chosen() -> bool:
+        kept = read_kept(default_path().with_name(NAME))
+        return kept is not None and kept.task_chosen
+
+    panel.controller.change("training.epochs", 9)
+    panel.controller.keep()
+    assert not is_kept_as_chosen()
+    panel.controller.choose_task("text_classification")
+    panel.controller.keep()
+    assert is_kept_as_chosen()
+
+
+def test_someone_who_sets_up_a_task_has_chosen_it(panel):
+    panel.controller.change("training.epochs", 9)
+    assert not panel.draft.task_chosen
+    panel.controller.change("task.max_length", 64)
+    assert panel.draft.task_chosen
+    panel.controller.undo()
+    assert not panel.draft.task_chosen
+    panel.controller.apply({"task.max_length": 32}, "Shorter texts")
+    assert panel.draft.task_chosen
