@@ -65,6 +65,11 @@ def data_name(draft: Draft, source: SourceEntry | None) -> str:
     return PurePath(path.stem if path.suffix.lower() in PACKED_SUFFIXES else path).stem[:100]
 
 
+def rows_of(draft: Draft) -> object:
+    """The settings that determine which rows are read, as far as the draft has them."""
+    return [deepcopy(draft.get(f"data.{key}")) for key in ("source", "train", "folder", "name")]
+
+
 def _of_several(files: Sequence[Any]) -> Any:
     """The folder of several files, or the first one if they are not in the same."""
     folders = {str(PurePath(file).parent) for file in files if isinstance(file, str)}

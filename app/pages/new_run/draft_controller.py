@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from app.core import formatting, json_schema, setting_titles
 from app.core.backend_messages import translate_message
 from app.core.draft import data_source
 from app.core.draft.data_source import change_source, data_name, forget_reading
-from app.core.draft.draft import Draft, DraftState, flat
+from app.core.draft.draft import Draft, DraftState, Values, flat
 from app.core.draft.draft_file import PATTERNS, open_draft, save_draft
 from app.core.draft.draft_history import History, Step
 from app.core.draft.draft_settings import (
@@ -71,7 +72,7 @@ class DraftController(QObject):
         """What there is to choose from, once the backend has said."""
         self.draft = Draft(NEW)
         self.overlay = PresetOverlay(self.draft)
-        self.history = History(self._moment())
+        self.history = History(self.moment())
         self._depth = 0
         self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
         self._folder = ""
@@ -266,7 +267,10 @@ class DraftController(QObject):
     # Edits of the whole
 
     def choose_task(self, name: str, *, by_data: bool = False) -> None:
-        """Switch to another task; the preset of the old one is removed. The data may decide it until a person has."""
+        """Switch to another task; the preset of the old one is removed.
+
+        The data may decide it until a person has: that is part of the step that chose the data, and keeps a preset.
+        """
         entry = self.task_named(name)
         if entry is None:
             return
@@ -274,14 +278,50 @@ class DraftController(QObject):
             self.draft.task_chosen = self.draft.task_chosen or not by_data
             self.amend()
             return
-        with self.step(tr("Task: {title}", title=entry.title)):
-            self.draft.task_chosen = self.draft.task_chosen or not by_data
-            self.overlay.take_off()
-            if name != self.draft.get("task.type"):
-                self._forget_task_defaults()
-                self.draft.use_task(entry.name, entry.defaults)
-            data_source.forget_unused_columns(entry, self.draft)
+        if by_data:
+            preset = self.overlay.preset
+            self._switch_task(entry)
+            self._lay(self.overlay, preset)
+            self.amend()
+            self.history_changed.emit()
+        else:
+            with self.step(tr("Task: {title}", title=entry.title)):
+                self.draft.task_chosen = True
+                self._switch_task(entry)
         self.replaced.emit()
+
+    def _switch_task(self, entry: TaskEntry) -> None:
+        self.overlay.take_off()
+        if entry.name != self.draft.get("task.type"):
+            self._forget_task_defaults()
+            self.draft.use_task(entry.name, entry.defaults)
+        data_source.forget_unused_columns(entry, self.draft)
+
+    def put_data_back(self, moment: Moment) -> None:
+        """Return to the data of an earlier moment, and to its task if the data has decided another; keep the rest."""
+        state, laid, preset = moment
+        present, values = self.draft.values(), state.values
+        with self.step(tr("Choose data")):
+            if not self.draft.task_chosen and self.draft.get("task.type") != values.get("task", {}).get("type"):
+                self._put_task_back(values)
+                if self.overlay.preset == preset:
+                    self.overlay.laid = laid
+            self.draft.set("data", deepcopy(values.get("data", {})))
+            if not self.draft.named:
+                self.draft.set("name", values.get("name", NEW["name"]))
+        self.changed_from.emit(present)
+
+    def _put_task_back(self, values: Values) -> None:
+        """Return to the task of earlier values, with what it and the present one fill in elsewhere."""
+        former = self.task_named(values.get("task", {}).get("type"))
+        keys = {*self.task_defaults(), *(dict(flat(former.defaults)) if former else ())}
+        earlier = dict(flat(values))
+        for key in keys:
+            if key in earlier:
+                self.draft.set(key, deepcopy(earlier[key]))
+            else:
+                self.draft.unset(key)
+        self.draft.set("task", deepcopy(values.get("task", {})))
 
     def _forget_task_defaults(self) -> None:
         """Remove values that the task filled in, unless the user changed them."""
@@ -327,7 +367,8 @@ class DraftController(QObject):
 
     # Undo and redo
 
-    def _moment(self) -> Moment:
+    def moment(self) -> Moment:
+        """What the history has of the draft as it is."""
         return self.draft.state(), self.overlay.laid, self.overlay.preset
 
     @contextmanager
@@ -339,19 +380,19 @@ class DraftController(QObject):
         finally:
             self._depth -= 1
         if not self._depth:
-            self.history.record(self._moment(), Step(words, key))
+            self.history.record(self.moment(), Step(words, key))
             self._calm.start()
             self.history_changed.emit()
 
     def amend(self) -> None:
         """Complete the draft with something detected, which is not a step of the user's."""
         if not self._depth:
-            self.history.amend(self._moment())
+            self.history.amend(self.moment())
             self._calm.start()
 
     def forget_history(self) -> None:
         """Clear the undo history."""
-        self.history = History(self._moment())
+        self.history = History(self.moment())
         self.history_changed.emit()
 
     def forget_unused_columns(self) -> None:

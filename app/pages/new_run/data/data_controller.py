@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -9,14 +10,14 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
-from app.core.draft.data_source import data_changes, is_read_otherwise, whole_choice
+from app.core.draft.data_source import data_changes, is_read_otherwise, rows_of, whole_choice
 from app.core.i18n import tr
 from app.pages.new_run.data.data_section import DataSection
 from app.pages.new_run.data.page_drops import PageDrops
-from app.pages.new_run.data.recognised_note import NO_OFFER, TaskOffer, offer_tasks, say_task
+from app.pages.new_run.data.recognised_note import NO_OFFER, TaskOffer, offer_return, offer_switch
 from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
-from app.pages.new_run.draft_controller import DraftController
+from app.pages.new_run.draft_controller import DraftController, Moment
 from app.services.backend_client import BackendClient, PendingQuery
 from app.services.latest_question import LatestQuestion
 from backend.contract.catalog import TaskEntry
@@ -28,6 +29,16 @@ _OTHERS = {
     "validation": tr("use validation data in the same format, or drop this on the page to train on it."),
     "test": tr("use test data in the same format, or drop this on the page to train on it."),
 }
+
+
+@dataclass(frozen=True)
+class TaskDecision:
+    """The task that the data of these rows is made for, and the one before."""
+
+    rows: object
+    task: TaskEntry
+    before: TaskEntry
+    reason: str = ""
 
 
 class DataController(QObject):
@@ -51,12 +62,14 @@ class DataController(QObject):
         self._client, self._checks, self._section, self._page = client, checks, section, page
         self._controller, self._draft = controller, controller.draft
         self._recognising: PendingQuery | None = None
-        self._before: dict[str, Any] = {}
-        """The data section before something was recognised, to undo that."""
-        self._is_new = False
-        """Whether the data was dropped or named and has not been read since: only then may it decide the task."""
-        self._decided, self._offered = "", ""
-        """The task that the newest data has decided, and the one that is offered for it."""
+        self._before: Moment = controller.moment()
+        """The draft before something was recognised, to undo that."""
+        self._new_rows: object = None
+        """The rows that were dropped or named and have not been read since: only they may decide the task."""
+        self._decision: TaskDecision | None = None
+        """What the newest data has decided."""
+        self._recognition: tuple[object, TaskEntry | None] = (None, None)
+        """The task that these rows were recognised as data for."""
         self.glance: DataSummary | None = None
         """What all rows hold, once they were looked at."""
         self._glanced_at: dict[str, Any] = {}
@@ -80,6 +93,7 @@ class DataController(QObject):
         checks.described.connect(lambda model: self._look())
         checks.emptied.connect(self._on_gone)
         checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
+        self._controller.loaded.connect(self._on_loaded)
         section.view.stop_requested.connect(self._on_stop)
         section.view.unusable_requested.connect(self.show_unusable)
         section.view.row_requested.connect(self.show_row)
@@ -105,8 +119,7 @@ class DataController(QObject):
 
     def check(self, value: str | list[str]) -> None:
         """Check what was typed or chosen: it is kept, but may need another source or format."""
-
-        self._is_new, self._decided, self._offered = True, "", ""
+        self._new_rows = rows_of(self._draft)
 
         def use(found: RecognisedData) -> None:
             if is_read_otherwise(self._data(), found.data):
@@ -115,10 +128,21 @@ class DataController(QObject):
         self._recognise([value] if isinstance(value, str) else value, "", use, lambda mistake: None)
 
     def _recognise(self, paths: Sequence[str], split: str, on_answer: Any, on_error: Any) -> None:
-        if self._recognising is not None and self._recognising.open:
-            self._recognising.cancel()
+        self._stop_recognising()
         question = {"paths": list(paths), "split": split}
         self._recognising = self._client.ask("recognise_data", question, on_answer, on_error)
+
+    def _stop_recognising(self) -> None:
+        if self._recognising is not None and self._recognising.open:
+            self._recognising.cancel()
+
+    def _on_loaded(self) -> None:
+        """Another draft: what is still being recognised was meant for the one before."""
+        self._stop_recognising()
+        self._forget_task()
+
+    def _forget_task(self) -> None:
+        self._new_rows, self._decision, self._recognition = None, None, (None, None)
 
     def _data(self) -> dict[str, Any]:
         return deepcopy(dict(self._draft.get("data") or {}))
@@ -139,51 +163,65 @@ class DataController(QObject):
                 )
             )
             return
-        self._before, self._is_new, self._decided, self._offered = self._data(), split in ("", "train"), "", ""
-        wanted = whole_choice(self._before, found.data, split or None)
-        self.changed.emit(data_changes(wanted))
-        self._section.show_recognised(found, self._offer_found(found.task))
+        before, wanted = self._controller.moment(), whole_choice(self._data(), found.data, split or None)
+        with self._controller.step(tr("Choose data")):
+            self.changed.emit(data_changes(wanted))
+            self._before, rows, task = before, rows_of(self._draft), self._controller.task_named(found.task)
+            self._new_rows, self._recognition = rows if split in ("", "train") else None, (rows, task)
+            if self._may_decide() and task is not None:
+                self._decide(task)
+        self._section.show_recognised(found, self._offer())
 
-    def _offer_found(self, name: str) -> TaskOffer:
-        """What to say of the task that data was recognised for; if nobody has chosen one, the data decides it."""
-        before, task = self._controller.task(), self._controller.task_named(name)
-        if before is None or task is None or task is before:
-            return NO_OFFER
-        if not self._is_new or self._draft.task_chosen:
-            self._offered = name
-            return offer_tasks([task])
-        return self._decide(task, before)
+    def _may_decide(self) -> bool:
+        return self._new_rows == rows_of(self._draft) and not self._draft.task_chosen
 
-    def _decide(self, task: TaskEntry, before: TaskEntry, reason: str = "") -> TaskOffer:
+    def _decide(self, task: TaskEntry, reason: str = "") -> None:
         """Switch to the task that the data is made for."""
-        self._is_new, self._decided = False, task.name
+        before = self._controller.task()
+        if before is None or task is before:
+            return
+        self._new_rows, self._decision = None, TaskDecision(rows_of(self._draft), task, before, reason)
         self.task_found.emit(task.name)
-        return say_task(task, before, reason)
+
+    def _others(self) -> list[tuple[TaskEntry, str]]:
+        """The tasks that the rows seem made for instead, with the reasons."""
+        preview = self._checks.preview
+        others = preview.other_tasks if preview is not None else ()
+        return [(task, one.reason) for one in others if (task := self._controller.task_named(one.task))]
+
+    def _offer(self) -> TaskOffer:
+        """What to say of the task: by the rows, else by what the data has decided, else by what it was recognised as."""
+        task, rows, preview = self._controller.task(), rows_of(self._draft), self._checks.preview
+        others, decision, (recognised_rows, suited) = self._others(), self._decision, self._recognition
+        if others and preview is not None and preview.wrong_column is None:  # else the button is beside what is wrong
+            return offer_switch([one for one, _ in others], others[0][1])
+        if decision is not None and (decision.rows, decision.task) == (rows, task):
+            return offer_return(decision.task, decision.before, decision.reason)
+        if suited is not None and suited is not task and recognised_rows == rows:
+            return offer_switch([suited])
+        return NO_OFFER
 
     def _on_preview(self, preview: DataPreview) -> None:
-        before, may_decide = self._controller.task(), self._is_new and not self._draft.task_chosen
-        self._is_new = False
-        others = [(task, one.reason) for one in preview.other_tasks if (task := self._controller.task_named(one.task))]
-        if may_decide and before is not None and len(others) == 1 and self._checks.lacks_column():
-            self._section.offer_tasks(self._decide(others[0][0], before, others[0][1]))
-            return  # the rows are read again, for that task
-        task = self._draft.get("task.type")
-        if others and preview.wrong_column is None:  # else the button is beside what is wrong
-            self._section.offer_tasks(offer_tasks([one for one, _ in others], others[0][1]))
-        elif task != self._decided and self._offered in ("", task):
-            self._section.offer_tasks(NO_OFFER)
+        others, may_decide = self._others(), self._may_decide()
+        self._new_rows = None
+        if may_decide and len(others) == 1 and self._checks.lacks_column():
+            self._decide(*others[0])  # the rows are read again, for that task
+            self._section.show_offer(self._offer())
+            return
+        self._section.show_offer(self._offer())
         self._look(anew=True)
 
     def _refuse(self, mistake: ErrorReply) -> None:
         self._section.show_refused(formatting.sentence(mistake.message, mistake.field))
 
     def _on_undo(self) -> None:
-        self.changed.emit(data_changes(self._before))
+        self._forget_task()
         self._section.forget_recognised()
+        self._controller.put_data_back(self._before)
 
     def _on_task_requested(self, name: str) -> None:
         self._section.forget_recognised()  # what it offered is done
-        self._decided, self._offered = "", ""
+        self._forget_task()
         self.task_requested.emit(name)
 
     # The look at all rows, once the first ones are known
@@ -230,6 +268,7 @@ class DataController(QObject):
         if topic == "data":
             self.glance, self._glanced_at = None, {}
             self._glance.stop()
+            self._section.show_offer(self._offer())
 
     # Rows in dialogs
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import json_schema
-from app.core.draft.data_source import split_kind
+from app.core.draft.data_source import rows_of, split_kind
 from app.core.draft.draft import Draft
 from app.core.draft.section_words import source_words
 from app.core.i18n import tr
@@ -151,10 +151,10 @@ class DataSection(Section):
         entry = self._sources.get(source)
         self.empty.set_words(tr("No rows yet"), entry.description if entry is not None else "")
         kind = split_kind(self._sources.get(source))
-        if _rows_of(draft) != self._recognised_rows:
+        if rows_of(draft) != self._recognised_rows:
             self.forget_recognised()
         self.splits.show_draft(draft, kind)
-        if _rows_of(draft) != self._shown_rows:
+        if rows_of(draft) != self._shown_rows:
             self._show_nothing()
         self._show_form(source)
 
@@ -227,13 +227,13 @@ class DataSection(Section):
 
     def show_recognised(self, found: RecognisedData, offer: TaskOffer = NO_OFFER) -> None:
         """Show what was recognised and used, with tasks for such data."""
-        self._recognised_rows = _rows_of(self._draft)
+        self._recognised_rows = rows_of(self._draft)
         self.recognised.say(found, offer)
 
-    def offer_tasks(self, offer: TaskOffer) -> None:
+    def show_offer(self, offer: TaskOffer) -> None:
         """Show what is said about the task for the current data."""
-        self._recognised_rows = _rows_of(self._draft)
-        self.recognised.offer(offer)
+        self._recognised_rows = rows_of(self._draft)
+        self.recognised.show_offer(offer)
 
     def forget_recognised(self) -> None:
         """Hide what was recognised."""
@@ -323,7 +323,7 @@ class DataSection(Section):
         self.clear_marks()
         self._show_reading(False)
         self._offer_looks(True)
-        self._shown_rows = _rows_of(self._draft)
+        self._shown_rows = rows_of(self._draft)
         self._show_title()
         self.columns.show_preview(preview, columns)
         self.view.show_preview(preview, columns)
@@ -340,8 +340,3 @@ class DataSection(Section):
         """Recognise whatever was dropped by its content."""
         event.acceptProposedAction()
         self.dropped.emit(dropped_paths(event), "")
-
-
-def _rows_of(draft: Draft) -> object:
-    """The settings that determine which rows are read, as far as the draft has them."""
-    return [draft.get(f"data.{key}") for key in ("source", "train", "folder", "name")]

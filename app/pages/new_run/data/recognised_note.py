@@ -31,8 +31,9 @@ class TaskOffer:
 NO_OFFER = TaskOffer("")
 
 
-def offer_tasks(tasks: Sequence[TaskEntry], reason: str = "") -> TaskOffer:
+def offer_switch(tasks: Sequence[TaskEntry], reason: str = "") -> TaskOffer:
     """Offer other tasks for the data, for this reason if the words about the data do not say it."""
+    tasks = tasks[:MOST_TASKS]
     titles = [inside(task.title) for task in tasks]
     words = tr(" or ").join(titles)
     sentence = (
@@ -44,7 +45,7 @@ def offer_tasks(tasks: Sequence[TaskEntry], reason: str = "") -> TaskOffer:
     )
 
 
-def say_task(task: TaskEntry, before: TaskEntry, reason: str = "") -> TaskOffer:
+def offer_return(task: TaskEntry, before: TaskEntry, reason: str = "") -> TaskOffer:
     """Say that the data has decided the task, and offer the one before."""
     title = inside(task.title)
     return TaskOffer(
@@ -85,12 +86,12 @@ class RecognisedNote(QFrame):
         self.hide()
 
     @property
-    def offered(self) -> list[IconButton]:
+    def task_buttons(self) -> list[IconButton]:
         """The buttons of the tasks that are offered."""
-        return self.tasks[len(self.tasks) - len(self._offer.buttons) :]
+        return self.tasks[: len(self._offer.buttons)]
 
     def _on_task(self, button: IconButton) -> None:
-        self.task_requested.emit(self._offer.buttons[self.offered.index(button)][0])
+        self.task_requested.emit(self._offer.buttons[self.task_buttons.index(button)][0])
 
     def text(self) -> str:
         """The text shown; empty if there is none."""
@@ -101,17 +102,17 @@ class RecognisedNote(QFrame):
         warnings = map(in_titles, found.warnings)
         self._found = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
-        self.offer(offer)
+        self.show_offer(offer)
 
-    def offer(self, offer: TaskOffer) -> None:
+    def show_offer(self, offer: TaskOffer) -> None:
         """Show what is said about the task beside what was recognised."""
         self._offer = offer
         sentence = " ".join(filter(None, (self._found, offer.sentence)))
         self.words.setText(sentence)
         self.setAccessibleName(sentence)
         for button in self.tasks:
-            button.setVisible(button in self.offered)
-        for button, (_, words) in zip(self.offered, offer.buttons, strict=True):
+            button.setVisible(button in self.task_buttons)
+        for button, (_, words) in zip(self.task_buttons, offer.buttons, strict=True):
             button.setText(words)
         self.undo.setVisible(bool(self._found))
         self.setVisible(bool(sentence))
@@ -120,4 +121,4 @@ class RecognisedNote(QFrame):
         """Hide the message."""
         self._found = ""
         self.setToolTip("")
-        self.offer(NO_OFFER)
+        self.show_offer(NO_OFFER)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 from app.pages.new_run.page import Page
 from app.widgets.toast import ToastOverlay
+from backend.contract.catalog import Preset
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview, RecognisedData
@@ -166,7 +167,7 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
 
 
 def offered(panel: Page) -> list[str]:
-    return [button.text() for button in panel.sections.data.recognised.offered]
+    return [button.text() for button in panel.sections.data.recognised.task_buttons]
 
 
 @pytest.fixture
@@ -187,20 +188,59 @@ def test_data_that_is_made_for_one_task_decides_it_until_a_person_does(qtbot, pa
     assert note.isVisible()
     assert note.text() == f"This is a table (CSV): similar.csv for training. {says}"
     assert offered(panel) == ["Back to text classification"]
-    note.offered[0].click()
+    note.task_buttons[0].click()
     qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
     assert panel.draft.get("task.type") == "text_classification"
     assert panel.reason() == "Choose a column for label, or switch to text regression."
 
 
-def test_the_task_that_the_data_has_decided_is_a_step_to_undo(qtbot, panel, similar: str):
+def test_a_drop_and_the_task_that_it_decides_are_one_step_to_undo(qtbot, panel, similar: str):
     panel.sections.data.train.choose(similar)
     qtbot.waitUntil(lambda: panel.draft.get("task.type") == "text_regression", timeout=SLOW_MS)
-    assert panel.controller.history.undo_words == "Task: Text regression"
     panel.controller.undo()
+    assert (panel.draft.get("task.type"), panel.draft.get("data.train")) == ("text_classification", None)
+    assert panel.controller.history.undo_words == ""
+    panel.controller.redo()
+    qtbot.waitUntil(lambda: offered(panel) == ["Back to text classification"], timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "text_regression"
+
+
+def test_undo_beside_the_data_takes_back_the_task_too_but_no_other_setting(qtbot, panel, similar: str):
+    drop(panel, similar)
+    qtbot.waitUntil(lambda: panel.draft.get("data.columns.label") == "similarity", timeout=SLOW_MS)
+    panel.controller.change("training.seed", 7)
+    panel.sections.data.recognised.undo.click()
+    assert (panel.draft.get("task"), panel.draft.get("data.train")) == ({"type": "text_classification"}, None)
+    assert (panel.draft.get("training.seed"), panel.draft.get("name")) == (7, "run")
+    assert not panel.draft.task_chosen
+    panel.controller.undo()
+    assert (panel.draft.get("task.type"), panel.draft.get("data.train")) == ("text_regression", similar)
+
+
+def test_a_preset_without_a_task_stays_when_the_data_decides(qtbot, panel, similar: str):
+    preset = Preset("careful", "Careful", "", {"training": {"warmup": 0.3}})
+    panel.controller.apply_preset(preset)
+    drop(panel, similar)
+    qtbot.waitUntil(lambda: panel.draft.get("task.type") == "text_regression", timeout=SLOW_MS)
+    assert panel.controller.overlay.preset == preset
+    assert panel.draft.get("training.warmup") == 0.3
+
+
+def test_what_is_still_recognised_does_not_reach_another_draft(qtbot, panel, similar: str):
+    panel.data_controller.take([similar])
+    panel.controller.start_over()
+    with qtbot.waitSignal(panel.checks.devices_found, timeout=SLOW_MS):
+        panel.checks.look_again()  # answered after what was dropped
+    assert panel.draft.get("data.train") is None
+
+
+def test_only_the_rows_that_were_dropped_may_decide(qtbot, panel, similar: str, tmp_path: Path):
+    missing = tmp_path / "missing.csv"
+    panel.sections.data.train.choose(str(missing))
+    qtbot.waitUntil(lambda: panel.checks.problems.get("data"), timeout=SLOW_MS)
+    panel.controller.apply({"data.train": similar}, "Settings from another page")
     qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
     assert panel.draft.get("task.type") == "text_classification"
-    assert panel.draft.get("data.train") == similar
 
 
 def test_a_task_that_a_person_has_chosen_is_kept_and_the_other_one_offered(qtbot, panel, similar: str):
@@ -208,7 +248,7 @@ def test_a_task_that_a_person_has_chosen_is_kept_and_the_other_one_offered(qtbot
     panel.sections.data.train.choose(similar)
     qtbot.waitUntil(lambda: offered(panel) == ["Switch to text regression"], timeout=SLOW_MS)
     assert panel.draft.get("task.type") == "text_classification"
-    panel.sections.data.recognised.offered[0].click()
+    panel.sections.data.recognised.task_buttons[0].click()
     qtbot.waitUntil(lambda: panel.draft.get("data.columns.label") == "similarity", timeout=SLOW_MS)
     assert panel.sections.data.recognised.isHidden(), "what it offered is done"
 
@@ -224,7 +264,7 @@ def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path:
         "language modeling."
     )
     assert panel.draft.get("task.type") == "text_classification"
-    panel.sections.data.recognised.offered[0].click()
+    panel.sections.data.recognised.task_buttons[0].click()
     assert panel.draft.get("task.type") == "causal_lm"
 
 
@@ -246,7 +286,7 @@ def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbo
     panel.sections.data.train.choose(SQUAD)
     qtbot.waitUntil(lambda: panel.draft.get("data.source") == "squad", timeout=SLOW_MS)
     assert offered(panel) == ["Switch to question answering"]
-    panel.sections.data.recognised.offered[0].click()
+    panel.sections.data.recognised.task_buttons[0].click()
     assert panel.sections.data.recognised.isHidden(), "what it offered is done"
     assert panel.draft.get("task.type") == "question_answering"
     assert panel.draft.get("data.train") == SQUAD
