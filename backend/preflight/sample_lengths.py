@@ -69,11 +69,16 @@ def measure(spec: RunSpec, splits: Splits, model: ModelLocation, report: Report)
     return open_or_write(cache_folder() / "lengths" / key, _open, write, report)
 
 
-def sample_rows(rows: Rows) -> Rows:
-    """The sampled rows, spread over the data: the first ones may be the shortest."""
-    if len(rows) <= SAMPLE_ROWS:
+def sample_rows(rows: Rows, at_least: int = SAMPLE_ROWS) -> Rows:
+    """The sampled rows, spread over the data: the first ones may be the shortest.
+
+    A larger sample has further rows between those of the usual one, so that every so-many-th of it is one of them.
+    """
+    between = -(-(max(at_least, SAMPLE_ROWS) - 1) // (SAMPLE_ROWS - 1))
+    count = (SAMPLE_ROWS - 1) * between + 1
+    if len(rows) <= count:
         return rows
-    return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
+    return rows.take(np.linspace(0, len(rows) - 1, count).astype(np.int64), f"{rows.fingerprint}-{count}")
 
 
 def _tokenise(session: FeatureSession, splits: Splits) -> SampleLengths:

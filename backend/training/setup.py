@@ -44,6 +44,9 @@ from backend.training.event_log import EventLog
 from backend.training.hosts import Hosts
 from backend.training.stages import StageReporter
 
+TRIAL_BATCHES = 4
+"""A trial has rows for at least this many whole batches, because smaller ones would take less time."""
+
 
 @dataclass(frozen=True)
 class RunSetup:
@@ -120,7 +123,8 @@ def set_up_run(
     planner.check_new_weights(spec, model.folder)
     splits = _read(folder, spec, model, earlier, stages, hosts)
     if is_trial:
-        splits = replace(splits, rows={split: sample_rows(rows) for split, rows in splits.rows.items()})
+        few = TRIAL_BATCHES * spec.training.batch_size
+        splits = replace(splits, rows={split: sample_rows(rows, few) for split, rows in splits.rows.items()})
     session = open_session(spec, splits, model, engine_kind.create())
     features = _tokenise(session, splits, stages, is_cached=not is_trial)
     hosts.same(

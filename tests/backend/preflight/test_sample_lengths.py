@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from transformers import AutoTokenizer
 
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
+from backend.data.rows import Rows
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import ignore_progress, load_splits
 from backend.preflight.resolve import resolve
-from backend.preflight.sample_lengths import SampleLengths, measure
+from backend.preflight.sample_lengths import SAMPLE_ROWS, SampleLengths, measure, sample_rows
 
 
 @pytest.fixture
@@ -68,3 +70,12 @@ def test_another_limit_or_another_file_of_the_tokenizer_is_seen(model: Path, ope
     (model / "tokenizer_config.json").write_text(json.dumps({**words, "do_lower_case": False}))
     measured(spec_of(model, max_length=9))
     assert len(opened) == 3
+
+
+def test_a_larger_sample_has_the_rows_of_the_usual_one_between_others():
+    numbers = np.arange(30_000)
+    rows = Rows(pa.table({"number": numbers}), ("",), np.zeros(30_000, np.int32), numbers, "")
+    usual, larger = (sample_rows(rows, count).table["number"].to_numpy() for count in (64, 8_000))
+    assert (len(usual), len(larger)) == (SAMPLE_ROWS, 5 * (SAMPLE_ROWS - 1) + 1)
+    assert np.abs(larger[:: len(larger) // (SAMPLE_ROWS - 1)] - usual).max() <= 1  # rounded
+    assert len(sample_rows(rows, 40_000)) == 30_000
