@@ -2,12 +2,13 @@
 
 from app.core.backend_messages import translate_message
 from app.core.i18n import thin, tr
+from backend.contract.run.events import STAGE_WORDS
 
 
 def translate_word(word: str) -> str:
     """A backend word in the current language; if it is neither listed below nor a message, unchanged except for
     digit grouping."""
-    found = tr(_SPELLED.get(word, word)) if word else ""
+    found = tr(STAGE_WORDS.get(word, word)) if word else ""
     return thin(translate_message(word)) if found == word else found
 
 
@@ -16,8 +17,6 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_SPELLED = {"tokenising": "tokenizing"}
-"""Names of stages, as events have them, whose spelling on screen is another."""
 SPLITS = {"train": tr("training"), "validation": tr("validation"), "test": tr("test")}
 """Split → what its rows are for."""
 

@@ -203,7 +203,11 @@ class Follower:
     def _show(self, event: events.AnyEvent) -> None:
         match event:
             case events.StageStarted():
-                self._screen.start_stage(event.stage, event.total or self._total_of(event.stage), event.unit)
+                self._screen.start_stage(
+                    events.STAGE_WORDS.get(event.stage, event.stage),
+                    event.total or self._total_of(event.stage),
+                    event.unit,
+                )
             case events.StageProgress():
                 self._screen.advance(event.done, event.total)
             case events.PlanMade():

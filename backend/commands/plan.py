@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
-    parser.add_argument("--measure", action="store_true", help="train a few steps first to measure the time")
+    parser.add_argument("--measure", action="store_true", help="train for a few seconds first to measure the time")
     add_consents(parser)
     add_changes(parser)
     add_json(parser)
@@ -58,6 +58,7 @@ def _plan(arguments: Namespace) -> int:
 
 def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen) -> str | None:
     """Run the measurement; returns a sentence if memory was not enough."""
+    from backend.contract.run.events import STAGE_WORDS
     from backend.training import timing_trial
 
     stage: str | None = None
@@ -66,7 +67,9 @@ def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen)
         nonlocal stage
         if progress.part != stage:
             stage = progress.part
-            screen.start_stage(f"measuring: {stage or 'starting'}", round(progress.part_total), "s")
+            screen.start_stage(
+                f"measuring: {STAGE_WORDS.get(stage, stage) or 'starting'}", round(progress.part_total), "s"
+            )
         screen.advance(round(progress.part_done), round(progress.part_total))
 
     return timing_trial.measure(spec, available, report).shortage or None

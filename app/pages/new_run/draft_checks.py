@@ -324,7 +324,7 @@ class DraftChecks(QObject):
         return self._measurement is not None
 
     def measure(self) -> None:
-        """Train a few steps of the current draft; the backend stores the measured time."""
+        """Train the current draft for a few seconds; the backend stores the measured time."""
         if self.is_measuring:
             return
         self._measurement = self._client.ask(

@@ -36,7 +36,8 @@ from backend.contract.run.cost import MeasuredTime
 HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 780
 """Pixels; nothing in the bar changes its place or its size."""
 MEASURING_HINT = tr(
-    "Train a few steps with the real model and data to estimate how long the run will take. Nothing is saved."
+    "Train for a few seconds with the real model and data, and evaluate and save once, to estimate how long the run will "
+    "take. Nothing is kept."
 )
 
 

@@ -50,6 +50,10 @@ class RunResumed(Event, frozen=True, tag=True):
     engine: str = ""
 
 
+STAGE_WORDS = {"tokenising": "tokenizing"}
+"""Stages whose name in events is spelled differently on screen."""
+
+
 class StageStarted(Event, frozen=True, tag=True):
     """The run entered a stage; `total` is 0 if the amount of work is unknown."""
 
