@@ -1,4 +1,4 @@
-"""Turns a run's events into a time measurement for the next similar run."""
+"""Turns a run's events into a time measurement for the next similar run, and evaluates some rows for a trial's."""
 
 import time
 from collections.abc import Sequence
@@ -83,8 +83,8 @@ def measure_events(
 
     `known` are the fields of the measurement that its events do not tell.
     """
-    begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
-    events = events[begun[-1] :] if begun else events
+    starts = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
+    events = events[starts[-1] :] if starts else events
     compiled = [event.seconds for event in events if isinstance(event, ProgramCompiled)]
     checkpoints = [event.seconds for event in events if isinstance(event, CheckpointSaved)]
     stages: dict[str, float] = {}
@@ -98,7 +98,7 @@ def measure_events(
         mean_length=float(lengths.mean()),
         longest=int(lengths.max()),
         starting_seconds=None
-        if started is None or reading is None or not begun
+        if started is None or reading is None or not starts
         else max(0.0, events[0].time - started + reading),
         loading_seconds=_seconds_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
@@ -124,9 +124,9 @@ def _evaluation_seconds(evaluations: Sequence[EvaluationFinished]) -> tuple[floa
 
 def _seconds_between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
     """Seconds from the first start of a stage to the first such event after it."""
-    begun = next((event.time for event in events if isinstance(event, StageStarted) and event.stage == stage), None)
-    ended = next((event.time for event in events if isinstance(event, end) and event.time >= (begun or 0.0)), None)
-    return None if begun is None or ended is None else ended - begun
+    started = next((event.time for event in events if isinstance(event, StageStarted) and event.stage == stage), None)
+    ended = next((event.time for event in events if isinstance(event, end) and event.time >= (started or 0.0)), None)
+    return None if started is None or ended is None else ended - started
 
 
 def _lengths(opened: RunSetup) -> np.ndarray:

@@ -38,9 +38,9 @@ SETTINGS = {
 }
 """It trains until it is asked to stop; then it saves a checkpoint, evaluates some rows and saves the model."""
 LEAST_STEPS, TRAINING_SECONDS = 4, 5.0
-"""It trains at least this much, compiling excluded …"""
+"""The steps and seconds that a trial trains at least, compiling excluded."""
 MAX_SECONDS = 30.0
-"""… but no longer than this, compiling included, once there are two steps."""
+"""A trial trains no longer than this, compiling included, once there are two steps."""
 POLL_SECONDS = 0.1
 
 
@@ -62,7 +62,7 @@ def measure(spec: RunSpec, devices: list[Device], report: Callable[[Progress], N
         raise InputError(planned.problems[0])
     with _start_process(auto_settings.with_chosen(spec, planned.auto)) as (process, folder):
         end = _follow(process, folder, report)
-        code, words = process.wait(), _last_words(folder)
+        code, words = process.wait(), _last_line(folder)
     if end is None and code != KILLED:
         raise RunFailed(
             "the measuring process exited with code {code}: {words}",
@@ -123,16 +123,19 @@ def _start_process(spec: RunSpec) -> "Iterator[tuple[subprocess.Popen[bytes], Ru
 def _follow(
     process: "subprocess.Popen[bytes]", folder: RunFolder, report: Callable[[Progress], None]
 ) -> RunFinished | None:
-    """Report progress, ask for the end when enough was trained; returns the last event, if it came to that."""
+    """Report progress until the process ends, and request a stop when enough was trained.
+
+    Returns the event that ends it; None if the process was killed or crashed.
+    """
     summary, trial = EventSummary(folder.events), TrialProgress()
-    is_over = False
+    is_over = stop_requested = False
     while not is_over:
         is_over = process.poll() is not None  # before the last events are read
         for event in summary.read():
             trial.apply(event)
         report(trial.progress())
-        if trial.has_trained_enough() and not trial.stop_requested:
-            trial.stop_requested = True
+        if trial.has_trained_enough() and not stop_requested:
+            stop_requested = True
             folder.request("stop")
         if not is_over:
             time.sleep(POLL_SECONDS)
@@ -143,13 +146,12 @@ class TrialProgress:
     """How far the run is, by its events."""
 
     def __init__(self) -> None:
-        self.stop_requested = False
         self.end: RunFinished | None = None
         self._stage, self._step = "", 0
         self._since = self._now = self._compiling = 0.0
 
     def apply(self, event: AnyEvent) -> None:
-        """Take note of the next event."""
+        """Update the progress by the next event."""
         self._now = event.time
         match event:
             case StageStarted(stage=stage) if stage in STAGES:
@@ -180,6 +182,6 @@ class TrialProgress:
         return Progress(STAGES.index(self._stage), len(STAGES), "", "", self._stage, *seconds)
 
 
-def _last_words(folder: RunFolder) -> str:
+def _last_line(folder: RunFolder) -> str:
     lines = folder.log.read_text(encoding="utf-8", errors="replace").splitlines()
     return redact(next((line.strip() for line in reversed(lines) if line.strip()), ""))
