@@ -99,7 +99,7 @@ def _explain_failed_start(folder: RunFolder) -> None:
 
 def _measure(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
-    threading.Thread(target=_end_with_the_asker, args=(folder,), daemon=True).start()
+    threading.Thread(target=_exit_with_caller, args=(folder,), daemon=True).start()
     with suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(MOST_LIKELY)
     from backend.training import loop  # loads the data room and the framework
@@ -107,10 +107,20 @@ def _measure(arguments: Namespace) -> int:
     return loop.run(folder, is_trial=True)
 
 
-def _end_with_the_asker(folder: RunFolder) -> None:
-    """Exit, even mid-step, when stdin closes: the process that asked is gone."""
+def _exit_with_caller(folder: RunFolder) -> None:
+    """Exit, even mid-step, when stdin closes: the process that asked is gone, and removes nothing any more.
+
+    The folder gets another name first, under which threads that are still writing find no place for new files. If
+    removing it fails, the next trial does it, because the name is the number of a process that has ended.
+    """
     sys.stdin.buffer.read()
-    shutil.rmtree(folder.path, ignore_errors=True)
+    removed = folder.path.with_name(str(os.getpid()))
+    with suppress(OSError):  # Windows keeps the name of a folder with open files
+        folder.path.rename(removed)
+    for path in (removed, folder.path):
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):  # another process keeps something there
+        removed.parent.rmdir()
     os._exit(0)
 
 
