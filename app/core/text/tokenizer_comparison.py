@@ -24,15 +24,16 @@ def rate(counts: LanguageCounts, tokenizer: int, by: str) -> float | None:
     return counts.tokens[tokenizer] / whole if whole else None
 
 
-def rates_by_language(found: DataComparison, by: str) -> dict[str, list[float]]:
-    """Each tokenizer's rate in all languages together and in each of the first ones."""
+def rates_by_language(found: DataComparison, by: str) -> list[tuple[str, list[float | None]]]:
+    """Each tokenizer's rate in all languages together and in each of the first ones, whose names need not differ."""
     tokenizers = range(len(found.tokenizers))
-    return {
-        one.language or (ALL if one is found.total else "–"): [
-            rate(one, tokenizer, by) or 0.0 for tokenizer in tokenizers
-        ]
+    return [
+        (
+            one.language or (ALL if one is found.total else "–"),
+            [rate(one, tokenizer, by) for tokenizer in tokenizers],
+        )
         for one in _groups(found)[: MAX_GROUPS + 1]
-    }
+    ]
 
 
 def _groups(found: DataComparison) -> list[LanguageCounts]:

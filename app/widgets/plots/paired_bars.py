@@ -20,7 +20,8 @@ class Group:
     """One measure: a number per name, as drawn and as text."""
 
     title: str
-    values: Sequence[float]
+    values: Sequence[float | None]
+    """None has no bar."""
     words: Sequence[str]
     most: float = 0
     """What fills a bar; 0 for the largest number."""
@@ -70,7 +71,7 @@ class PairedBars(QWidget):
 
     def _paint_bar(self, painter: QPainter, group: Group, place: int, top: float) -> None:
         room = max(0.0, self.width() - NAME - VALUE)
-        largest = group.most or max(group.values, default=0) or 1.0
+        largest = group.most or max((value or 0 for value in group.values), default=0) or 1.0
         middle = top + (ROW - BAR) / 2
         painter.setPen(theme.color("muted"))
         name = painter.fontMetrics().elidedText(self._names[place], Qt.TextElideMode.ElideMiddle, NAME - 10)
@@ -80,6 +81,9 @@ class PairedBars(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("track"))
         painter.drawRoundedRect(QRectF(NAME, middle, room, BAR), BAR / 2, BAR / 2)
+        value = group.values[place]
+        if value is None:
+            return
         painter.setBrush(theme.color(TOKENS[place % len(TOKENS)]))
-        width = max(BAR, room * group.values[place] / largest) if room else 0.0
+        width = max(BAR, room * value / largest) if room else 0.0
         painter.drawRoundedRect(QRectF(NAME, middle, width, BAR), BAR / 2, BAR / 2)

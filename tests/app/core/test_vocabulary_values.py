@@ -1,5 +1,7 @@
 """What the Vocabulary and Compare sides show is worked out without Qt."""
 
+import msgspec
+
 from app.core.text.pipeline_steps import tree_lines
 from app.core.text.tokenizer_comparison import gaps, padding_rows, rate_rows, rates_by_language
 from backend.contract.rpc.data import NumberSummary
@@ -74,4 +76,12 @@ def test_rows_without_a_value_are_sorted_to_the_end():
 
 
 def test_bars_stand_by_language_for_each_tokenizer():
-    assert rates_by_language(FOUND, "rows") == {"All": [4.0, 5.0], "en": [5.0, 5.0], "–": [2.0, 5.0]}
+    assert rates_by_language(FOUND, "rows") == [("All", [4.0, 5.0]), ("en", [5.0, 5.0]), ("–", [2.0, 5.0])]
+
+
+def test_bars_of_languages_without_words_have_no_rate_and_equal_names_are_two():
+    english = msgspec.structs.replace(FOUND.languages[0], language="All")
+    found = msgspec.structs.replace(FOUND, languages=[english, *FOUND.languages[1:]])
+    names, rates = zip(*rates_by_language(found, "words"), strict=True)
+    assert names == ("All", "All", "–")
+    assert rates[2] == [None, None]

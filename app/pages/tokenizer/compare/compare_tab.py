@@ -313,9 +313,10 @@ class ComparedData(QWidget):
         by = MEASURES[place][1]
         self.card.set_title(UNITS[by])
         rates = rates_by_language(self._found, by)
-        most = max((value for values in rates.values() for value in values), default=0)
+        most = max((value or 0 for _, values in rates for value in values), default=0)
         groups = [
-            Group(name, values, [figure(value, ".3f") for value in values], most) for name, values in rates.items()
+            Group(name, values, ["–" if value is None else figure(value, ".3f") for value in values], most)
+            for name, values in rates
         ]
         self.bars.show_groups(self._names, groups)
         self.plots.setCurrentIndex(0)
