@@ -64,6 +64,9 @@ class TextTable(QTableView):
         self._texts = _Texts(self)
         self._wanted: list[int] = []
         """Pixels with which every column would show its longest text."""
+        self._dragged: set[int] = set()
+        """Columns whose width the person chose."""
+        self._is_fitting = False
         self.setModel(self._texts)
         self.setItemDelegate(DirectedText(self))
         self.setAccessibleName(name)
@@ -81,10 +84,15 @@ class TextTable(QTableView):
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setMinimumHeight(ROW_HEIGHT)
+        header.sectionResized.connect(self._on_section_resized)
 
     def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show these texts, sizing each column to its texts, within limits if they do not all fit."""
+        if list(header) != list(self._texts.header):
+            self._dragged.clear()
+        self._is_fitting = True  # a reset gives columns their default widths
         self._texts.set(header, rows)
+        self._is_fitting = False
         metrics = self.fontMetrics()
         longest = [
             max(metrics.horizontalAdvance(text) for text in (title, *(row[column] for row in rows[:200])))
@@ -95,8 +103,16 @@ class TextTable(QTableView):
 
     def _set_widths(self) -> None:
         fits = sum(self._wanted) <= self.viewport().width()
+        self._is_fitting = True
         for column, wanted in enumerate(self._wanted):
-            self.setColumnWidth(column, wanted if fits else min(MAX_WIDTH, wanted))
+            if column not in self._dragged:
+                self.setColumnWidth(column, wanted if fits else min(MAX_WIDTH, wanted))
+        self._is_fitting = False
+
+    def _on_section_resized(self, column: int) -> None:
+        is_stretched = column == len(self._wanted) - 1
+        if not self._is_fitting and not is_stretched:
+            self._dragged.add(column)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the room for whole texts."""

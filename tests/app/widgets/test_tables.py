@@ -213,6 +213,21 @@ def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
     assert len(QGuiApplication.clipboard().text().splitlines()) == MAX_LINES_COPIED
 
 
+def test_width_that_a_person_dragged_stays_when_the_table_is_resized(qtbot, styled):
+    rows = TextTable("Metrics")
+    qtbot.addWidget(rows)
+    rows.resize(800, 200)
+    rows.show()
+    rows.show_rows(("Label", "F1", "Recall"), [("positive", "0.8", "0.9")])
+    first = rows.columnWidth(0)
+    rows.horizontalHeader().resizeSection(1, 333)
+    rows.resize(700, 200)
+    rows.show_rows(("Label", "F1", "Recall"), [("positive", "0.7", "0.9")])
+    assert [rows.columnWidth(column) for column in (0, 1)] == [first, 333]
+    rows.show_rows(("Label", "Other", "Recall"), [("positive", "0.7", "0.9")])
+    assert rows.columnWidth(1) != 333, "another table starts anew"
+
+
 def test_copied_numbers_keep_the_point_in_a_german_table(qtbot, styled, german):
     rows = TextTable("Metrics")
     qtbot.addWidget(rows)
