@@ -60,13 +60,12 @@ class RunRequests(QWidget):
         super().__init__(parent)
         self.waiting: dict[str, int] = {}
         """Kind of a request that was not answered yet → how many answers of its kind there were before."""
-        self._is_narrow = False
+        self._is_narrow = self._waits = False
         self.buttons: dict[str, IconButton] = {}
         for kind, (words, doing, icon) in REQUESTS.items():
             button = self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             button.clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
             button.make_room(doing)
-            button.setAccessibleName(words)
             button.setEnabled(False)
         hbox(*self.buttons.values(), spacing=8, parent=self)
         self.hide()
@@ -74,27 +73,31 @@ class RunRequests(QWidget):
     def show_usable(self, outcome: RunStatus) -> None:
         """Enable the requests that are possible now; a queued run can only be stopped."""
         self.setVisible(outcome.alive)
-        for kind, (_, doing, _) in REQUESTS.items():
-            button = self.buttons[kind]
+        self._waits = outcome.waits
+        for kind, button in self.buttons.items():
             button.setEnabled(not self.waiting.keys() & {kind, "stop"} and (kind == "stop" or not outcome.waits))
-            button.setText(doing if kind in self.waiting else self._words(kind))
-            hint = "" if button.text() else REQUESTS[kind][0]
-            button.setToolTip(tr("The run is still queued.") if outcome.waits and kind != "stop" else hint)
+            self._show_words(kind)
 
     def set_narrow(self, is_narrow: bool) -> None:
         """Show the first button as an icon if there is little room."""
         if is_narrow == self._is_narrow:
             return
         self._is_narrow = is_narrow
+        self._show_words(SHORT)
         button, (words, doing, _) = self.buttons[SHORT], REQUESTS[SHORT]
-        button.setText(doing if SHORT in self.waiting else self._words(SHORT))
         button.setMinimumWidth(0)
         if not is_narrow:
             button.make_room(words, doing)
-        button.setToolTip(words if is_narrow else "")
 
-    def _words(self, kind: str) -> str:
-        return "" if kind == SHORT and self._is_narrow else REQUESTS[kind][0]
+    def _show_words(self, kind: str) -> None:
+        """Set the button's text, its tooltip, and its name for a screen reader."""
+        button, (words, doing, _) = self.buttons[kind], REQUESTS[kind]
+        name = doing if kind in self.waiting else words
+        is_icon = kind == SHORT and self._is_narrow and name == words
+        button.setText("" if is_icon else name)
+        button.setAccessibleName(name)
+        hint = words if is_icon else ""
+        button.setToolTip(tr("The run is still queued.") if self._waits and kind != "stop" else hint)
 
 
 class RunProgress(QWidget):

@@ -121,6 +121,24 @@ def test_row_of_a_living_run_fits_the_smallest_window(qtbot, styled):
     assert row.time_left.isVisible()
 
 
+def test_button_of_a_queued_run_says_why_it_waits_in_every_width(qtbot, styled):
+    row, queued = RunProgress(), RunStatus("queued")
+    qtbot.addWidget(row)
+    row.requests.show_usable(queued)
+    row.requests.set_narrow(True)
+    assert row.requests.buttons["checkpoint"].toolTip() == "The run is still queued."
+    row.requests.set_narrow(False)
+    assert row.requests.buttons["checkpoint"].toolTip() == "The run is still queued."
+
+
+def test_screen_reader_hears_what_a_button_is_doing(qtbot, styled):
+    row = RunProgress()
+    qtbot.addWidget(row)
+    row.requests.waiting["stop"] = 0
+    row.requests.show_usable(RunStatus("running"))
+    assert row.requests.buttons["stop"].accessibleName() == "Stopping…"
+
+
 def plan_of(total_steps: int) -> events.PlanMade:
     return events.PlanMade(
         time=1, total_steps=total_steps, steps_per_epoch=10, batch_size=8, micro_batch_size=8, accumulation=1, epochs=12
