@@ -24,12 +24,13 @@ COMPILING_LINE_SECONDS = 1.0
 """A program that was compiled in less gets no journal line."""
 
 
-REQUESTS = {
+REQUEST_LINES = {
     "checkpoint": tr("Checkpoint requested at step {step}"),
     "pause": tr("Pause requested at step {step}"),
     "stop": tr("Stop requested at step {step}"),
     "interrupt": tr("Interruption requested at step {step}"),
 }
+"""Kind of a request → its line in the journal."""
 
 
 @dataclass(frozen=True)
@@ -398,7 +399,7 @@ class RunState:
 
     def _request_answered(self, event: events.RequestAnswered) -> None:
         self.answered.append(event)
-        words = REQUESTS.get(event.request)
+        words = REQUEST_LINES.get(event.request)
         self._note(event, fill(words, step=event.step) if words else event.request)
 
     def _on_warned(self, event: events.Warned) -> None:

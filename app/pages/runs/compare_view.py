@@ -1,12 +1,12 @@
 """The comparison of selected runs: curves, differing settings, final metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import metric_title
@@ -64,8 +64,8 @@ class CompareView(QWidget):
         self.copy.clicked.connect(self._on_copy)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.curves)
-        self._pages.addWidget(_below([self.everything, self.same], self.settings))
-        self._pages.addWidget(_below([self.copy, self.export], self.metrics))
+        self._pages.addWidget(_below({self.everything: 0, self.same: 1}, self.settings))
+        self._pages.addWidget(_below({self.copy: 0, self.export: 0}, self.metrics))
         self.sides.idClicked.connect(self._pages.setCurrentIndex)
         sides.addStretch(1)
         page = page_layout(self)
@@ -172,13 +172,15 @@ class CompareView(QWidget):
         self.message.emit("success", tr("Saved the table as {path}.", path=path))
 
 
-def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
+def _below(tools: Mapping[QWidget, int], table: TextTable) -> QWidget:
+    """A row of tools, each with its stretch, above a table; tools without any are on the left."""
     side = QWidget()
     row = QHBoxLayout()
     row.setSpacing(10)
-    for tool in tools:
-        row.addWidget(tool, int(isinstance(tool, QLabel)))  # words need no second line
-    row.addStretch(int(not isinstance(tools[-1], QLabel)))
+    for tool, stretch in tools.items():
+        row.addWidget(tool, stretch)
+    if not any(tools.values()):
+        row.addStretch(1)
     column = QVBoxLayout(side)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(10)
