@@ -70,8 +70,13 @@ class EventsCard(Card):
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._pages.setCurrentIndex)
         self._chips.idClicked.connect(lambda number: self.page_shown.emit(PAGES[number]))
+        self._chips.idClicked.connect(self._on_page_chosen)
+        self._is_log_of_failure = False
         self._taken = 0
         self._attention_lines = 0
+
+    def _on_page_chosen(self) -> None:
+        self._is_log_of_failure = False
 
     def offer_notes(self, offered: bool) -> None:
         """Enable notes only for a run in the library."""
@@ -84,9 +89,15 @@ class EventsCard(Card):
         """Show one of PAGES."""
         self._chips.button(PAGES.index(name)).click()
 
-    def leave_process_log(self) -> None:
-        """Show the events of another run: the log was shown because of how the one before failed."""
-        if self._pages.currentWidget() is self.process:
+    def show_failure(self) -> None:
+        """Show the process log until another run is shown, or the person chooses a page."""
+        if self._pages.currentWidget() is not self.process:
+            self.show_page(tr("Process log"))
+            self._is_log_of_failure = True
+
+    def leave_failure(self) -> None:
+        """Show the events of another run, if the log was shown because of how the one before failed."""
+        if self._is_log_of_failure:
             self.show_page(PAGES[0])
 
     def clear(self) -> None:

@@ -227,7 +227,7 @@ class Page(QWidget):
             return
         self._drop_watcher()
         self._restart()
-        self.journal.leave_process_log()
+        self.journal.leave_failure()
         self.watcher = watcher = RunWatcher(path, self)
         watcher.advanced.connect(self._refresh_soon)
         watcher.restarted.connect(self._restart)
@@ -318,7 +318,8 @@ class Page(QWidget):
         sentence = "\n".join(formatting.with_full_stop(part) for part in parts if part)
         if outcome.state in ("failed", "lost", "interrupted") and sentence:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", sentence)
-            self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Events"))
+            if outcome.state == "failed":
+                self.journal.show_failure()
         elif outcome.state == "finished" and outcome.fix is not None and outcome.doubt:
             self.banner.show_message("warning", outcome.doubt)
         else:

@@ -283,6 +283,14 @@ def test_process_log_of_a_failed_run_makes_way_for_the_events_of_the_next(read):
     assert panel.journal.journal.isVisible()
 
 
+def test_process_log_that_a_person_opened_stays_for_the_next_run(read):
+    panel = read("sentiment-finished")
+    panel.journal.show_page("Process log")
+    for name in ("sentiment-failed", "sentiment-lost"):
+        panel.show_run(str(panel.path.parent / name))
+        assert panel.journal.process.isVisible()
+
+
 def test_why_a_run_failed_and_what_helps_are_two_sentences(shown, runs):
     folder = RunFolder(runs / "sentiment-failed")
     *lines, last = folder.events.read_text(encoding="utf-8").splitlines()
