@@ -27,8 +27,11 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def scientific(value: float | None) -> str:
-    """A learning rate: `3.00e-04`, `0`."""
-    return "–" if value is None else "0" if value == 0 else figure(value, ".2e")
+    """A learning rate, with at most three digits: `2.2e-4`, `0`."""
+    if not value:
+        return "–" if value is None else "0"
+    digits, power = format(value, ".2e").split("e")
+    return figure(f"{digits.rstrip('0').rstrip('.')}e{int(power)}")
 
 
 def rate(value: float | None) -> str:
@@ -196,11 +199,10 @@ def step_line(event: events.StepFinished) -> str:
     """One journal line about a step."""
     tokens = event.tokens / event.seconds if event.seconds > 0 else None
     return tr(
-        "step {step:>6}  loss {loss}  learning rate {learning_rate:.2e}  gradient norm "
-        "{gradient_norm}  {tokens} tokens/s",
+        "step {step:>6}  loss {loss}  learning rate {learning_rate}  gradient norm {gradient_norm}  {tokens} tokens/s",
         step=event.step,
         loss=number(event.loss),
-        learning_rate=event.learning_rate,
+        learning_rate=scientific(event.learning_rate),
         gradient_norm=number(event.gradient_norm, 2),
         tokens=rate(tokens),
     )

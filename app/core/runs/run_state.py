@@ -225,7 +225,7 @@ class RunState:
         return self.exported is not None
 
     @property
-    def saved_model(self) -> str:
+    def model_origin(self) -> str:
         """Which step's weights `model/` has, and why those; empty before there are any."""
         if self.exported is None:
             return ""
@@ -233,12 +233,12 @@ class RunState:
         shown = formatting.group_digits(step)
         if decides and self.best is not None and self.best.step == step:
             if decides == "loss":
-                return tr("The saved model is from step {step}, the lowest evaluation loss", step=shown)
+                return tr("from step {step} (lowest evaluation loss)", step=shown)
             metric = inside(formatting.metric_title(decides))
-            return tr("The saved model is from step {step}, the best {metric}", step=shown, metric=metric)
+            return tr("from step {step} (best {metric})", step=shown, metric=metric)
         if step == self.step:
-            return tr("The saved model is from step {step}, the last one", step=shown)
-        return tr("The saved model is from step {step}", step=shown)
+            return tr("from step {step} (last step)", step=shown)
+        return tr("from step {step}", step=shown)
 
     # One method per event
 
@@ -408,8 +408,7 @@ class RunState:
 
     def _model_exported(self, event: events.ModelExported) -> None:
         self.exported = event
-        self._note(event, tr("Saved model to {folder}", folder=event.folder))
-        self._note(event, self.saved_model)
+        self._note(event, tr("Saved model to {folder}, {origin}", folder=event.folder, origin=self.model_origin))
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event

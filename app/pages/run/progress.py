@@ -141,7 +141,8 @@ def stage_words(state: RunState, outcome: RunStatus) -> str:
     if not outcome.alive or state.finished is not None:
         at = tr("at {step_words}", step_words=_step_words(state)) if state.step else ""
         ended = outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
-        return " · ".join(filter(None, [ended, state.saved_model]))
+        saved = tr("saved model {origin}", origin=origin) if (origin := state.model_origin) else ""
+        return " · ".join(filter(None, [ended, saved]))
     if not state.stage:
         return f"{outcome.title}…"
     words = capitalize(translate_word(state.stage))

@@ -180,6 +180,7 @@ def test_counts_in_a_sentence_of_the_backend_get_thin_groups_and_names_stay(said
     [
         (lambda: formatting.number(0.82345), "0,8235"),
         (lambda: formatting.number(1.5e-5), "1,50e-05"),
+        (lambda: formatting.scientific(2.2e-4), "2,2e-4"),
         (lambda: formatting.number(1234.56), "1\u202f234,6"),
         (lambda: formatting.short_count(4_386_178), "4,39 M"),
         (lambda: formatting.megabytes(3141), "3,1 GB"),

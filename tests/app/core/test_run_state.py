@@ -238,24 +238,25 @@ def test_the_best_of_a_metric_is_its_own_best_where_the_loss_decides():
 @pytest.mark.parametrize(
     ("decides", "saved", "words"),
     [
-        ("accuracy", 3, "The saved model is from step 3, the best accuracy"),
-        ("loss", 3, "The saved model is from step 3, the lowest evaluation loss"),
-        (None, 7, "The saved model is from step 7, the last one"),
-        ("accuracy", 5, "The saved model is from step 5"),
+        ("accuracy", 3, "from step 3 (best accuracy)"),
+        ("loss", 3, "from step 3 (lowest evaluation loss)"),
+        (None, 7, "from step 7 (last step)"),
+        ("accuracy", 5, "from step 5"),
     ],
 )
 def test_saved_model_says_its_step_and_why_that_one(decides: str | None, saved: int, words: str):
     made = msgspec.structs.replace(plan(), best_metric=decides)
     export = events.ModelExported(time=120.0, folder="model", step=saved)
     state = folded(made, step(3), evaluation(3, 0.9, best=True), step(7), evaluation(7, 0.8), export)
-    assert state.saved_model == state.journal[-1].text == words
+    assert state.model_origin == words
+    assert state.journal[-1].text == f"Saved model to model, {words}"
 
 
 def test_model_without_skill_is_not_called_the_best():
     made = msgspec.structs.replace(plan(), trivial={"accuracy": 0.9})
     export = events.ModelExported(time=120.0, folder="model", step=3)
     state = folded(made, step(3), evaluation(3, 0.5, best=True), step(7), export)
-    assert state.saved_model == "The saved model is from step 3"
+    assert state.model_origin == "from step 3"
 
 
 def test_request_is_said_in_words():

@@ -120,7 +120,7 @@ def test_a_finished_run_shows_its_numbers_and_whole_curves(read):
     assert len(panel.plots.metrics.series["accuracy"]) == 8
     assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
     assert panel.progress.bar.fraction() == 1.0
-    assert panel.progress.stage.text() == "Finished · The saved model is from step 1\u202f000, the best accuracy"
+    assert panel.progress.stage.text() == "Finished · saved model from step 1\u202f000 (best accuracy)"
 
 
 def test_a_run_that_went_well_needs_no_way_out(read):
