@@ -9,7 +9,7 @@ from backend.contract import offline
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
-from backend.engines.hosts import Position
+from backend.engines.hosts import Position, describe_wait
 
 POLL_SECONDS = 0.5
 
@@ -81,7 +81,7 @@ def _is_listening(coordinator: str) -> bool:
 
 
 def _nobody_error(run: RunFolder, position: Position, *, has_begun: bool) -> InputError:
-    waited = f"{position.timeout:g} {'second' if position.timeout == 1 else 'seconds'}"
+    waited = describe_wait(position.timeout)
     if not has_begun:
         return InputError(
             f"{run.path}: no run was started there within {waited}; start the first host with the same folder, "

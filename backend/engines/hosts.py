@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from backend.contract.messages import message
+
 
 @dataclass(frozen=True)
 class Position:
@@ -20,6 +22,11 @@ class Position:
     def is_first(self) -> bool:
         """Whether this host writes the run's files."""
         return self.number == 0
+
+
+def describe_wait(seconds: float) -> str:
+    """How long a host waited, in words; unrounded, as the setting says it."""
+    return message("1 second") if seconds == 1 else message("{seconds:g} seconds", seconds=seconds)
 
 
 class Board(Protocol):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import join, message, plural
+from backend.contract.messages import join, message
 from backend.contract.run.folder import RECORD_BYTES, ExitRecord, RunFolder, write_json
 from backend.contract.safe_files import read_unlinked
-from backend.engines.hosts import Position
+from backend.engines.hosts import Position, describe_wait
 
 LOOK_SECONDS = 0.2
 
@@ -35,11 +35,10 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
         if time.monotonic() >= until:
             raise _not_met(
                 here,
-                plural(
-                    "{missing} did not connect within {count} second",
-                    "{missing} did not connect within {count} seconds",
-                    round(here.timeout),
-                    missing=_listed(missing),
+                message(
+                    "{missing} did not connect within {wait}",
+                    missing=_list_hosts(missing),
+                    wait=describe_wait(here.timeout),
                 ),
             )
         time.sleep(LOOK_SECONDS)
@@ -74,11 +73,7 @@ class Arrival:
         if time.monotonic() >= self._until:
             raise _not_met(
                 self._here,
-                plural(
-                    "the hosts could not communicate within {count} second",
-                    "the hosts could not communicate within {count} seconds",
-                    round(self._here.timeout),
-                ),
+                message("the hosts could not communicate within {wait}", wait=describe_wait(self._here.timeout)),
             )
 
     def _end(self, number: int) -> ExitRecord | None:
@@ -98,7 +93,7 @@ def _note(run: RunFolder, number: int) -> Path:
     return run.host(number).path / "ready.json"
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _list_hosts(numbers: Iterable[int]) -> str:
     return join(", ", (message("host {number}", number=number) for number in numbers))
 
 
