@@ -86,10 +86,11 @@ def _prefix_space(backend: Any, on: bool) -> None:
 
 
 def switches(tokenizer: AnyTokenizer) -> dict[str, bool]:
-    """Those of SWITCHES that the tokenizer takes, and whether they are on."""
+    """Those of SWITCHES that the tokenizer takes, and whether they are on; those of which it does not say so are left out."""
     defaults = _constructor_defaults(tokenizer)
     there = {*defaults, *_options_of_steps(tokenizer)}
-    return {name: bool(_current_value(tokenizer, name, defaults.get(name))) for name in SWITCHES if name in there}
+    values = {name: _current_value(tokenizer, name, defaults.get(name)) for name in SWITCHES if name in there}
+    return {name: bool(value) for name, value in values.items() if value is not None}
 
 
 def _current_value(tokenizer: AnyTokenizer, name: str, default: Any) -> Any:

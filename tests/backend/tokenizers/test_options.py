@@ -1,9 +1,10 @@
 """Options of a tokenizer: each does something, or is refused by name; added tokens stay with what is saved."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from backend.contract.errors import InputError
 from backend.tokenizers.loading import fingerprint, open_tokenizer
@@ -36,6 +37,17 @@ def test_lower_casing_reaches_a_stored_normaliser(word_piece):
 def test_only_switches_that_do_something_are_offered(byte_level, word_piece):
     assert switches(open_tokenizer(str(byte_level), options={"add_prefix_space": True})) == {"add_prefix_space": True}
     assert switches(open_tokenizer(str(word_piece), options={"do_lower_case": False}))["do_lower_case"] is False
+
+
+class Silent(PreTrainedTokenizerFast):
+    """A tokenizer that takes a switch and does not say how it is set."""
+
+    def __init__(self, *args: Any, do_lower_case: bool | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+
+
+def test_a_switch_of_which_nothing_is_known_is_not_off(byte_level):
+    assert "do_lower_case" not in switches(Silent.from_pretrained(str(byte_level)))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
