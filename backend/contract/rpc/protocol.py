@@ -4,7 +4,8 @@ Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id
 Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
          beside it "messages": how the sentences in it were made (see `contract/messages.py`)
          before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
-An answer of many tokens (`tokenize`) is {"arrow": PATH}: an Arrow file that the reader deletes.
+The answer to `tokenize` is {"arrow": PATH}, an Arrow file that the reader deletes, for more than `MAX_IN_JSON` tokens
+(`contract/tokens/tokens.py`) and for a file or a long text.
 """
 
 import re

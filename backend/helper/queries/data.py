@@ -28,7 +28,7 @@ CELL_CHARACTERS = 2000
 WHOLE_CHARACTERS = 200_000
 """Of a cell of a row that is looked at alone; more would be slow to show."""
 CHARACTERS = 200_000
-"""Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
+"""Of all cells together: however long and wide the rows are, the answer is a short line."""
 
 
 def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
@@ -90,7 +90,7 @@ def _other_tasks(parts: list[Column], guess: Any, columns: dict[str, str], task:
 
 
 def _suggest_sheet(section: Any) -> Fix | None:
-    """A fix that selects the intended sheet if the current one summaries like a title page; none if the user chose it."""
+    """A fix that selects the intended sheet if the current one looks like a title page; none if the user chose it."""
     from backend.data.formats.workbook import suggest_sheet
 
     is_file = isinstance(section.train, str) and Path(section.train).is_file()

@@ -125,6 +125,14 @@ def test_large_answer_is_an_arrow_file(in_process_helper, tokenizer: str) -> Non
     os.unlink(answer["arrow"])  # noqa: PTH108
 
 
+def test_large_comparison_is_one_line(shared_helper, tokenizer: str) -> None:
+    text = "Hello, world\n" * 4_000
+    found = shared_helper.answer("compare_text", tokenizers=[tokenizer, tokenizer], text=text)
+
+    assert len(json.dumps(found)) > 1_000_000, "more than fits into a pipe at once"
+    assert [len(found["tokens"]), found["lines"]] == [2 * (3 * 4_000 + 2), 4_001]
+
+
 def test_closed_stdin_ends_the_helper_and_its_workers(helper, until) -> None:
     worker = stopped_worker(helper, until)
     helper.ask("catalog")
