@@ -9,6 +9,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -23,21 +25,53 @@ class _LazyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         spec = self.__spec__
         assert spec is not None
-        assert spec.loader is not None
         if name.startswith("__") and (name != "__path__" or spec.submodule_search_locations is None):
             raise AttributeError(name)
-        self.__class__ = ModuleType  # type: ignore[assignment]
+        # Python's own lock of this module, as an import of it takes: other threads wait until all of it is there.
+        with _MODULE_LOCK(self.__name__):
+            if type(self) is _LazyModule and not spec.loader_state:
+                self._load(spec)
+        if type(self) is _LazyModule and name not in vars(self):  # this thread is loading it
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} yet")
+        return getattr(self, name)
+
+    def _load(self, spec: ModuleSpec) -> None:
+        assert spec.loader is not None
+        spec.loader_state = "loading"
+        parts = _LoadedParts(self.__name__)
+        sys.meta_path.insert(0, parts)
         if spec.submodule_search_locations is not None:
             self.__path__ = spec.submodule_search_locations
         vars(self).pop(_SUBMODULE, None)  # the other names stay for other threads until the real ones replace them
         try:
             spec.loader.exec_module(self)
+            self.__class__ = ModuleType  # type: ignore[assignment]
         except BaseException:
+            sys.meta_path.remove(parts)
             vars(self).update(_NAMES[self.__name__])
             vars(self).pop("__path__", None)
-            self.__class__ = _LazyModule  # pyright: ignore[reportAttributeAccessIssue]
             raise
-        return getattr(self, name)
+        finally:
+            spec.loader_state = None
+
+
+class _LoadedParts(MetaPathFinder, Loader):
+    """Finds a part of a package that was imported while Python asked the package for its path; it would run it again."""
+
+    def __init__(self, package: str) -> None:
+        self._prefix, self._specs = f"{package}.", dict[str, ModuleSpec | None]()
+
+    def find_spec(self, name: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
+        if target is not None or name not in sys.modules or not name.startswith(self._prefix):
+            return None
+        self._specs[name] = sys.modules[name].__spec__
+        return ModuleSpec(name, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__spec__"] = self._specs.pop(module.__name__)  # settings of torch refuse other ways of setting it
 
 
 def _unchanged(function: Callable[..., Any] | None = None, *_: Any, **__: Any) -> Callable[..., Any]:
@@ -58,6 +92,7 @@ def _without_symbols(name: str, answer: Callable[..., Any]) -> Callable[..., Any
     return check
 
 
+_MODULE_LOCK: Any = vars(importlib.import_module("importlib._bootstrap"))["_ModuleLockManager"]
 _SUBMODULE = "eval_frame"
 """The one name below that is a part of its module, which the real module imports."""
 _CHECKS: dict[str, Callable[..., Any]] = {

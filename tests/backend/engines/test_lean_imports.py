@@ -3,6 +3,9 @@
 import json
 import os
 import subprocess
+from pathlib import Path
+
+import pytest
 
 from backend.contract.processes import python_command
 
@@ -45,9 +48,57 @@ read_anew = type(models)("transformers.models", models.__file__, define_import_s
 compiled = torch.compile(lambda x: 2 * x, backend="eager")
 print(json.dumps([loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist(), checks, kept]))
 """)
-    command = python_command("lean_program")
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True
-    )
+    assert run(program) == [[], True, [2.0, 2.0], [True, False, True, True], [True] * 4 + [False, True]]
 
-    assert json.loads(done.stdout) == [[], True, [2.0, 2.0], [True, False, True, True], [True] * 4 + [False, True]]
+
+USES = {
+    "a part first": """
+import torch._dynamo.config as config
+import torch._dynamo.convert_frame
+import torch._dynamo.utils as utils
+result = [torch._dynamo.convert_frame.config is config is sys.modules["torch._dynamo.config"] is torch._dynamo.config]
+result += [config.__spec__.origin == config.__file__, utils.__spec__.origin == utils.__file__]
+""",
+    "two threads": """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+together = Barrier(2, timeout=60)
+def use(name):
+    together.wait()
+    return callable(getattr(torch._dynamo, name))
+with ThreadPoolExecutor(2) as threads:
+    result = list(threads.map(use, ["explain", "optimize"]))
+""",
+    "a plugin's data frame": """
+import pandas
+from scipy.stats import rankdata
+from sklearn.preprocessing import StandardScaler
+scaled = StandardScaler().set_output(transform="pandas").fit_transform(pandas.DataFrame({"x": [1.0, 3.0]}))
+result = [isinstance(scaled, pandas.DataFrame), rankdata([3, 1]).tolist() == [2.0, 1.0]]
+""",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_was_left_out_is_whole_when_it_is_used(tmp_path, use):
+    program = tmp_path / "lean_program.py"
+    program.write_text(f"""\
+import json, sys
+from backend.engines.torch import lean_imports
+
+lean_imports.install()
+
+import torch
+{USES[use]}
+print(json.dumps(result))
+""")
+    assert set(run(program)) == {True}
+
+
+def run(program: Path) -> list[object]:
+    """What the program prints last, in a process of its own."""
+    command = python_command(program.stem)
+    environment = {**os.environ, "PYTHONPATH": str(program.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
