@@ -71,9 +71,10 @@ def rows_of(draft: Draft) -> object:
 
 
 def _of_several(files: Sequence[Any]) -> Any:
-    """The folder of several files, or the first one if they are not in the same."""
-    folders = {str(PurePath(file).parent) for file in files if isinstance(file, str)}
-    return folders.pop() if len(files) > 1 and len(folders) == 1 and folders != {"."} else files[0]
+    """The folder of several files, or the first one if they are not in the same, or in one without a name."""
+    folders = {PurePath(file).parent for file in files if isinstance(file, str)}
+    has_name = len(folders) == 1 and next(iter(folders)).name not in ("", "..")
+    return str(folders.pop()) if len(files) > 1 and has_name else files[0]
 
 
 # The columns of the task

@@ -74,6 +74,8 @@ def test_a_hub_data_set_begins_with_its_usual_split():
         ({"source": "files", "train": ["a.csv", "b.csv"]}, "a"),
         ({"source": "files", "train": ["/austen/emma.txt", "/austen/persuasion.txt"]}, "austen"),
         ({"source": "files", "train": ["/austen/emma.txt", "/eliot/romola.txt"]}, "emma"),
+        ({"source": "files", "train": ["../emma.txt", "../persuasion.txt"]}, "emma"),
+        ({"source": "files", "train": ["/emma.txt", "/persuasion.txt"]}, "emma"),
     ],
 )
 def test_a_run_is_named_for_its_data(data: dict, name: str):
