@@ -119,18 +119,17 @@ def missing_data(draft: Draft, source: SourceEntry | None) -> str:
     return tr("Enter the training split under Data.") if kind == "names" and not draft.get("data.train") else ""
 
 
-def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None, other_tasks: Sequence[str] = ()) -> str:
-    """Which task role has no column; also empty while the columns are unknown. Other tasks may suit the data better."""
+def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None, other_task: str = "") -> str:
+    """Which task role has no column; also empty while the columns are unknown. Another task may suit the data better."""
     if preview is None:
         return ""
     without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
     if not without:
         return ""
     title = inside(without[0].title)
-    if not other_tasks:
+    if not other_task:
         return tr("Choose a column for {title}.", title=title)
-    tasks = tr(" or ").join(map(inside, other_tasks))
-    return tr("Choose a column for {title}, or switch to {task}.", title=title, task=tasks)
+    return tr("Choose a column for {title}, or switch to {task}.", title=title, task=inside(other_task))
 
 
 # What is dropped or pasted

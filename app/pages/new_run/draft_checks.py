@@ -391,8 +391,8 @@ class DraftChecks(QObject):
         if lacks or task is None:
             return lacks
         others = [self._controller.task_named(one.task) for one in (self.preview.other_tasks if self.preview else ())]
-        titles = [other.title for other in others if other is not None]
-        return data_source.missing_column(self._draft, task, self.preview, titles)
+        first = next((other.title for other in others if other is not None), "")  # the bar has no room for two
+        return data_source.missing_column(self._draft, task, self.preview, first)
 
     def lacks_column(self) -> bool:
         """Whether a role of the task has no column of the data, or one that cannot play it."""

@@ -259,6 +259,7 @@ def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path:
     panel.sections.data.train.choose(str(novel))
     qtbot.waitUntil(lambda: len(offered(panel)) == 2, timeout=SLOW_MS)
     assert offered(panel) == ["Switch to causal language modeling", "Switch to masked language modeling"]
+    assert panel.reason() == "Choose a column for label, or switch to causal language modeling."
     assert panel.sections.data.recognised.text() == (
         "The data is running text without any labels, so it looks like data for causal language modeling or masked "
         "language modeling."
