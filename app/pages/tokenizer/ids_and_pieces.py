@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.core.i18n import tr, trn
 from app.core.text.id_lists import read_lists
 from app.core.text.invisible_characters import visible
-from app.services.backend_client import BackendClient
+from app.services.backend_client import BackendClient, OnProgress
 from app.services.latest_question import LatestQuestion
 from app.widgets.text.marked_text import MarkedText, TextRun
 from backend.contract.rpc.protocol import ErrorReply
@@ -23,6 +23,8 @@ _VARIANTS = (
     (tr("Spaces cleaned up"), "cleaned"),
 )
 MAX_ROWS = 200
+MAX_PIECES = 5000
+"""Pieces of all lists together; drawing more would stop the window."""
 
 
 class DecodedView(MarkedText):
@@ -34,11 +36,19 @@ class DecodedView(MarkedText):
     def show_decoded(self, answer: Decoded) -> None:
         """One list of ids or several."""
         several = len(answer.rows) > 1
-        pieces = [piece for number, row in enumerate(answer.rows[:MAX_ROWS]) for piece in _row(row, number, several)]
-        left = len(answer.rows) - MAX_ROWS
-        self.show_pieces(
-            [*pieces, TextRun(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
-        )
+        runs: list[TextRun] = []
+        room = MAX_PIECES
+        shown = 0
+        for number, row in enumerate(answer.rows[:MAX_ROWS]):
+            if room <= 0:
+                break
+            runs += _row(row, number, several, room)
+            room -= len(row.pieces)
+            shown += 1
+        left = len(answer.rows) - shown
+        if left > 0:
+            runs.append(TextRun(tr("and {left:,} more lists", left=left), ink="muted"))
+        self.show_pieces(runs)
 
     def show_pieces_as_text(self, answer: PiecesAsText) -> None:
         """A list of pieces."""
@@ -56,14 +66,18 @@ class IdsQuestion:
     """Asks for the text of ids, or the ids of pieces, and shows the answer in `view`; `ended` is called with it."""
 
     def __init__(
-        self, client: BackendClient, view: DecodedView, ended: Callable[[], None] = lambda: None, **more: Any
+        self,
+        client: BackendClient,
+        view: DecodedView,
+        ended: Callable[[], None] = lambda: None,
+        on_progress: OnProgress | None = None,
     ) -> None:
         def ask(query: str, show: Callable[[Any], None]) -> LatestQuestion:
             def on_answer(answer: Any) -> None:
                 ended()
                 show(answer)
 
-            return LatestQuestion(client, query, on_answer, self._on_mistake, **more)
+            return LatestQuestion(client, query, on_answer, self._on_mistake, on_progress, parent=view)
 
         self._view, self._ended = view, ended
         self._decode = ask("decode", view.show_decoded)
@@ -88,7 +102,8 @@ class IdsQuestion:
         self._view.say(mistake.message)
 
 
-def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
+def _row(row: DecodedRow, number: int, several: bool, room: int) -> Iterator[TextRun]:
+    """What a list stands for, with the first `room` of its pieces."""
     title = f"{number + 1}. " if several else ""
     wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
     yield from _head(f"{title}{trn('{count} ID', '{count} IDs', len(row.pieces))}{wrong}")
@@ -101,10 +116,13 @@ def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
             yield from _mark_runs(getattr(row, name))
             yield TextRun("\n")
         yield from _head(tr("\nPieces"))
-    for place, piece in enumerate(row.pieces):
-        is_missing = place in row.missing
+    missing = set(row.missing)
+    for place, piece in enumerate(row.pieces[:room]):
+        is_missing = place in missing
         yield TextRun(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip
         yield TextRun(" ")
+    if len(row.pieces) > room:
+        yield TextRun("…", ink="muted")
     yield TextRun("\n\n" if several else "")
 
 

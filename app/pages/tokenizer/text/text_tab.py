@@ -121,7 +121,7 @@ class TextTab(TokenizerTab):
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
         self._steps = ask("tokenizer_steps", steps.show_steps, lambda mistake: steps.say(mistake.message))
         self._batch = ask("tokenize_batch", self._on_batch, self._on_mistake)
-        self._ids = IdsQuestion(self._context.client, self.decoded, self._end_work)
+        self._ids = IdsQuestion(self._context.client, self.decoded, self._end_work, self.working.show_progress)
         self._describe = ask("describe_tokenizer", self._on_description, lambda _: self.options.show_nothing())
         self._questions = (self._tokens, self._steps, self._batch, *self._ids.questions)
 

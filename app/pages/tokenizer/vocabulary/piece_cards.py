@@ -103,7 +103,7 @@ class ConvertCard(Card):
         self._calm.timeout.connect(self.convert)
         self.field = QPlainTextEdit(placeholderText=EMPTY, tabChangesFocus=True)
         self.field.setAccessibleName(tr("IDs or pieces, one list per line"))
-        self.field.setFixedHeight(FIELD_HEIGHT)
+        self.field.setFixedHeight(theme.pixels(FIELD_HEIGHT))
         theme.role(self.field, "mono")
         show_plain_signs(self.field)
         self.field.textChanged.connect(self._calm.start)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from app.pages.tokenizer.ids_and_pieces import MAX_PIECES, DecodedView
 from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab
+from backend.contract.tokens.batches import Decoded, DecodedRow
 
 WAYS = {"text": 0, "regex": 1, "id": 2, "script": 3}
 
@@ -186,3 +188,12 @@ def test_opening_can_be_stopped(qtbot, tab: VocabularyTab):
     assert "stopped" in tab.waiting.sentence._sentence.text()
     tab.use("/models/gpt2")
     qtbot.waitUntil(lambda: tab.vocabulary is not None)
+
+
+def test_pieces_of_many_long_lists_are_bounded(qtbot, styled):
+    view = DecodedView()
+    qtbot.addWidget(view)
+    row = DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"] * 2000)
+    view.show_decoded(Decoded([row] * 9))
+    assert len(view.marked()) == MAX_PIECES
+    assert view.plain().endswith("…\n\nand 6 more lists")
