@@ -154,13 +154,15 @@ def predictions_page(qapp: QApplication, services: AppContext) -> Iterator[QWidg
 
 @pytest.fixture
 def predictions(predictions_page, shared_context: AppContext) -> QWidget:
-    """The page, which neither shows nor waits for anything about the run before."""
+    """The page, which neither shows nor says nor waits for anything about the run before."""
     browser, overview = predictions_page.browser, predictions_page.browser.overview
     for part in (browser.chosen, browser.statistics):
         part.close()  # an answer would choose what the overview shows of the next run
     overview.clear()
     overview.labels.show_rows((), [])
     overview.parts.buttons()[0].click()
+    browser.empty.set_words("", "")
+    browser.stack.setCurrentWidget(browser.view)
     return predictions_page
 
 

@@ -1,11 +1,13 @@
 """The sections of the New run page: mistakes, hardware, plan, what makes a run fit, and the way to each section."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
@@ -162,8 +164,16 @@ def test_a_full_disk_is_said_in_the_bar_and_what_needs_less_is_one_click(demo):
     demo.header.undo.click()
 
 
-def test_the_words_of_a_plan_have_room_in_a_narrow_panel(qtbot, demo):
-    plan = demo.sections.plan
+@pytest.fixture
+def resizable_plan(demo) -> Iterator[QWidget]:
+    """The plan's panel, which a test may give a width."""
+    yield demo.sections.plan
+    demo.sections.plan.setMinimumWidth(0)
+    demo.sections.plan.setMaximumWidth(16_777_215)
+
+
+def test_the_words_of_a_plan_have_room_in_a_narrow_panel(qtbot, demo, resizable_plan):
+    plan = resizable_plan
     demo.sections.open("settings")
     words = next(one for one in plan.findChildren(QLabel) if one.text() == "per epoch, excluding padding")
     for width in (700, 300, 700):
@@ -171,8 +181,6 @@ def test_the_words_of_a_plan_have_room_in_a_narrow_panel(qtbot, demo):
         qtbot.waitUntil(lambda width=width: plan.width() == width)
         QApplication.processEvents()
         assert words.width() > 160
-    plan.setMinimumWidth(0)
-    plan.setMaximumWidth(16_777_215)
 
 
 def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):
