@@ -123,7 +123,7 @@ class _PlanParts(QWidget):
     def __init__(self, plan: RunPlan) -> None:
         super().__init__()
         self.rows: list[tuple[str, str]] = []
-        self._beside: list[tuple[QGridLayout, int, QLabel]] = []
+        self._row_words: list[tuple[QGridLayout, int, QLabel]] = []
         self._is_narrow = False
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -220,7 +220,7 @@ class _PlanParts(QWidget):
         for column, part in enumerate((label(name, "muted"), label(value), beside)):
             grid.addWidget(part, row, column)
         if isinstance(beside, QLabel) and beside.text():
-            self._beside.append((grid, row, beside))
+            self._row_words.append((grid, row, beside))
             grid.setRowMinimumHeight(row + 1, 0)  # where the words go if there is no room for them beside the value
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -230,7 +230,7 @@ class _PlanParts(QWidget):
         if is_narrow == self._is_narrow:
             return
         self._is_narrow = is_narrow
-        for grid, row, words in self._beside:
+        for grid, row, words in self._row_words:
             grid.removeWidget(words)
             if is_narrow:
                 grid.addWidget(words, row + 1, 1, 1, 2)
@@ -268,7 +268,7 @@ class FixRow(QWidget):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
-        self._offered: list[AnyFix] = []
+        self._shown_fixes: list[AnyFix] = []
         self.more = QPushButton(tr("Other options"))
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
@@ -278,7 +278,7 @@ class FixRow(QWidget):
         column.setSpacing(6)
         column.addWidget(label(title, "strong"))
         for place, button in enumerate(self.buttons):
-            button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
+            button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._shown_fixes[place]))
             column.addWidget(button)
         column.addWidget(self.more)
         self.hide()
@@ -286,19 +286,19 @@ class FixRow(QWidget):
     def show_remedies(self, remedies: Sequence[AnyFix]) -> None:
         """Offer these, those that fit first."""
         ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
-        self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
+        self._shown_fixes = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
         for place, button in enumerate(self.buttons):
-            button.setVisible(place < len(self._offered))
-            if place < len(self._offered):
-                remedy = self._offered[place]
+            button.setVisible(place < len(self._shown_fixes))
+            if place < len(self._shown_fixes):
+                remedy = self._shown_fixes[place]
                 button.setText(_button_words(remedy))
                 button.setToolTip(_hint(remedy))
         self.menu.clear()
-        for remedy in ordered[len(self._offered) :]:
+        for remedy in ordered[len(self._shown_fixes) :]:
             action = self.menu.addAction(remedy_words(remedy))
             action.setToolTip(remedy.note)
             action.triggered.connect(lambda _=False, remedy=remedy: self.chosen.emit(remedy))
-        self.more.setVisible(len(ordered) > len(self._offered))
+        self.more.setVisible(len(ordered) > len(self._shown_fixes))
         self.setVisible(bool(ordered))
 
 

@@ -269,12 +269,12 @@ def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path:
     assert panel.draft.get("task.type") == "causal_lm"
 
 
-def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(panel, similar: str):
+def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(qtbot, panel, similar: str):
     panel.controller.choose_task("text_classification")
     panel.controller.change("data.train", similar)
-    data = {"source": "files", "train": similar, "validation": 0.1, "columns": {"label": "similarity"}}
-    panel.checks._on_preview(PREVIEW({"data": data, "task": {"type": "text_classification"}}, lambda progress: None))
+    panel.controller.change("data.columns.label", "similarity")
     card = panel.sections.data
+    qtbot.waitUntil(lambda: card.banner.fix.isVisible(), timeout=SLOW_MS)
     assert card.recognised.isHidden()
     assert "“similarity” contains scores, for example 0.0, so it cannot be the label" in card.banner.text()
     assert card.banner.fix.text() == "Switch to text regression"
