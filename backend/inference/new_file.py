@@ -1,7 +1,7 @@
 """Reads a file that a trained model predicts: as its content suggests, or else as the run's own files were read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,20 @@ def read_new_file(
     task: str | None = None,
     changes: list[str] | None = None,
     report: Report = ignore_progress,
+    say: Callable[[str], None] = lambda stage: None,
     *,
     to_predict: bool = True,
 ) -> NewFile:
-    """The file's rows. What `changes` say of reading it always counts. Raises InputError."""
+    """The file's rows. What `changes` say of reading it always counts. Raises InputError.
+
+    `say` is told that reading begins, once the run's own spec is known to be whole.
+    """
     given = changes or []
     check_changes(given)
     model = find_target(target)
     own = {name: value for name, value in _own_settings(model).items() if f"data.{name}" not in _keys(given)}
     path = user_path(data).absolute()
+    say(message("Reading the file"))
 
     def read(settings: Mapping[str, Any]) -> NewFile:
         own_changes = [f"data.{name}={json.dumps(value)}" for name, value in settings.items()]

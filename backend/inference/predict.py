@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.messages import message
 from backend.contract.output_file import check_output, output_errors
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, SkippedRow
@@ -65,8 +64,7 @@ def evaluate(
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
     started = time.perf_counter()
-    say(message("Reading the file"))
-    new = read_new_file(target, data, task, changes, report, to_predict=False)
+    new = read_new_file(target, data, task, changes, report, say, to_predict=False)
     notes, rows, scored, timing = _score(new, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
@@ -97,8 +95,7 @@ def predict(
         check_output(output, "--output", data)
     if glue is not None:
         check_output(glue, "--glue", data, output)
-    say(message("Reading the file"))
-    new = read_new_file(target, data, task, changes, report)
+    new = read_new_file(target, data, task, changes, report, say)
     notes, rows, scored, timing = _score(new, report, started, labelled=False, say=say)
     table, documents = predictions_file.join_predictions(rows, scored.predictions), scored.predictions.documents
     with output_errors(output, "--output", output.parent):
