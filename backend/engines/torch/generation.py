@@ -1,5 +1,6 @@
 """Generates text: whole batches through transformers, and one prompt token by token."""
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -127,7 +128,10 @@ class _Text:
 
     def __init__(self, model: Any, precision: Precision, source: np.ndarray | None) -> None:
         self._model, self._precision = model, precision
-        self._kept: Any = None
+        # transformers 5.24 renamed it; the code that comes with a model may keep the old name.
+        accepted = inspect.signature(model.forward).parameters
+        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
+        self._cache: Any = None
         self._given: dict[str, Any] = {}
         if source is not None:
             with torch.inference_mode(), precision.autocast():
@@ -137,10 +141,9 @@ class _Text:
         """Scores of the token after `ids` (1, length), which follow the tokens read so far: (1, vocabulary) float32."""
         name = "decoder_input_ids" if self._given else "input_ids"
         with torch.inference_mode(), self._precision.autocast():
-            output = self._model(
-                **{name: tensor(ids, self._model.device)}, **self._given, past_key_values=self._kept, use_cache=True
-            )
-        self._kept = output.past_key_values
+            given = {name: tensor(ids, self._model.device), self._cache_name: self._cache}
+            output = self._model(**given, **self._given, use_cache=True)
+        self._cache = getattr(output, self._cache_name)
         return output.logits[:, -1].float().cpu().numpy()
 
     def advance(self, tokens: np.ndarray, rows: np.ndarray) -> np.ndarray:
