@@ -22,6 +22,8 @@ class LayerDepths:
     """Those of what every head of the architecture shares."""
     tables: frozenset[str]
     """The modules that are embeddings."""
+    fixed: frozenset[str] = frozenset()
+    """Those that never train, such as sinusoidal positions."""
 
     def rates(self, decay: float | None) -> dict[str, float]:
         """Parameter → its learning rate multiplier: 1 above the layers, `decay` to the power of its distance below.
@@ -41,7 +43,7 @@ class LayerDepths:
         nothing, or if nothing would be left to train.
         """
         found = {name for pattern in patterns for name in self._names_to_freeze(pattern)}
-        if len(found) == len(self.names):
+        if self.fixed.union(found).issuperset(self.names):
             raise InputError(
                 "{field}: this freezes every weight and leaves nothing to train; freeze less", _FIELD, field=_FIELD
             )

@@ -132,15 +132,28 @@ def layer_depths(model: nn.Module) -> LayerDepths:
     named = dict(model.named_parameters())
     return LayerDepths(
         names=tuple(named),
+        fixed=_fixed_tables(model),
         body=frozenset(name for name, each in named.items() if id(each) in inside),
         tables=frozenset(prefix for prefix, module in model.named_modules() if isinstance(module, nn.Embedding)),
     )
 
 
+def _fixed_tables(model: nn.Module) -> frozenset[str]:
+    """Sinusoidal positions, which `from_pretrained` makes trainable like any parameter.
+
+    Up to transformers 5.23, their `forward` computed no gradient. That of 5.24 does, and would train them.
+    """
+    return frozenset(
+        f"{name}.weight"
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding) and "Sinusoidal" in type(module).__name__
+    )
+
+
 def freeze(model: nn.Module, patterns: list[str | int]) -> None:
-    """Freeze parameters. Raises InputError as `LayerDepths.frozen_names` does."""
-    parameters = dict(model.named_parameters())
-    for name in layer_depths(model).frozen_names(patterns):
+    """Freeze parameters, and what never trains. Raises InputError as `LayerDepths.frozen_names` does."""
+    parameters, depths = dict(model.named_parameters()), layer_depths(model)
+    for name in depths.frozen_names(patterns) | depths.fixed:
         parameters[name].requires_grad_(False)
 
 

@@ -5,11 +5,16 @@ import pytest
 import torch
 
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
+from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.optimizer import layer_depths
-from tests.backend.engines.example_batches import LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import LANGUAGE, classes, language_batch, loading, text_batch
+from tests.backend.engines.head_batches import facts, head_batch
 
 HEAD = classes("a", "b")
+TRANSLATION = facts(Head.SEQ2SEQ_LM)
+TRAINING = TrainingSection(learning_rate=2e-5, max_gradient_norm=None)
 
 
 def test_each_layer_learns_at_the_rate_of_the_one_above_times_the_decay(bert, engine_for):
@@ -95,6 +100,25 @@ def test_more_layers_than_there_are_is_refused(gpt2, engine_for):
 def test_nothing_left_to_train_is_refused(bert, engine_for):
     with pytest.raises(InputError, match="nothing to train"):
         engine_for(bert, HEAD, TrainingSection(learning_rate=2e-5), model={"frozen": ["encoder", "classifier"]})
+
+
+@pytest.mark.parametrize("initialise", ["pretrained", "from_config"])
+def test_sinusoidal_positions_never_train(initialise, tiny, engine_for):
+    engine = engine_for(tiny("marian"), TRANSLATION, TRAINING, pad_token_id=59, model={"initialise": initialise})
+    before = {name: value.clone() for name, value in engine._model.named_parameters()}
+    engine.train_step([head_batch(Head.SEQ2SEQ_LM, 4, padding=59)], 0, 1e-2)
+    still = {name for name, value in engine._model.named_parameters() if torch.equal(value, before[name])}
+    assert still == {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}
+
+
+def test_weights_that_train_do_not_include_sinusoidal_positions(tiny):
+    loaded = TorchEngine().load(loading(tiny("marian"), TRANSLATION, TRAINING, pad_token_id=59))
+    assert loaded.parameters - loaded.trainable == 2 * 40 * 16
+
+
+def test_sinusoidal_positions_alone_are_nothing_to_train(tiny, engine_for):
+    with pytest.raises(InputError, match="nothing to train"):
+        engine_for(tiny("marian"), TRANSLATION, TRAINING, model={"frozen": ["shared", "*.layers.*"]})
 
 
 def test_a_checkpoint_leaves_out_what_is_frozen_and_resumes_to_the_bit(gpt2, engine_for, tmp_path):
