@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
@@ -155,9 +155,26 @@ def _is_place(one: str) -> bool:
 SPEC_SUFFIXES = (".yaml", ".yml")
 
 
+MODEL_SUFFIXES = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
+"""Of the files of a model: dropping one of them on the model means its folder."""
+_OWN_FILES = ("config.json", "adapter_config.json", "spec.yaml")
+"""By which the folder of a model, an adapter or a run is known."""
+_WEIGHTS = (".safetensors", ".bin", ".msgpack")
+
+
 def are_specs(paths: Sequence[str]) -> bool:
     """Whether they are specs, which the page opens, rather than data."""
     return bool(paths) and all(PurePath(path).suffix.lower() in SPEC_SUFFIXES for path in paths)
+
+
+def is_data(path: str) -> bool:
+    """Whether a file or folder is data rather than a model: no model has such a file, or none is in its folder."""
+    place = Path(path)
+    if place.is_file() and place.suffix not in MODEL_SUFFIXES:
+        return True
+    folder = place if place.is_dir() else place.parent
+    files = {other.name for other in folder.iterdir() if other.is_file()} if folder.is_dir() else set()
+    return bool(files) and not any(name in _OWN_FILES or name.endswith(_WEIGHTS) for name in files)
 
 
 def whole_choice(before: Mapping[str, Any], found: Mapping[str, Any], split: str | None) -> dict[str, Any]:

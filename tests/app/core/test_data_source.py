@@ -1,5 +1,7 @@
 """What of the data section outlives the choice of another source; the sources are the real ones."""
 
+from pathlib import Path
+
 import pytest
 
 from app.core.draft.data_source import (
@@ -7,6 +9,7 @@ from app.core.draft.data_source import (
     data_name,
     decides_parts,
     forget_unused_columns,
+    is_data,
     split_kind,
     used_parts,
 )
@@ -150,3 +153,13 @@ def test_only_some_settings_decide():
     assert decides_parts(TASK, "task.rows")
     assert not decides_parts(TASK, "task.max_length")
     assert not decides_parts(None, "task.rows")
+
+
+def test_a_file_or_folder_without_a_model_is_data(tmp_path: Path):
+    texts, model, run = tmp_path / "texts", tmp_path / "model", tmp_path / "run"
+    data = (texts / "a.txt", model / "a.csv")
+    for file in (*data, model / "config.json", model / "vocab.txt", run / "spec.yaml"):
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    assert all(map(is_data, map(str, (texts, *data))))
+    assert not any(map(is_data, map(str, (model, model / "vocab.txt", run, "google/mt5-small"))))

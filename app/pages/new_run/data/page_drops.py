@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
-from app.core.draft.data_source import are_specs, paths_in_text
+from app.core.draft.data_source import are_specs, is_data, paths_in_text
 from app.core.i18n import tr
 from app.pages.new_run.data.data_section import DataSection
 from app.widgets.drop_hint import DropHint
@@ -61,7 +61,7 @@ class PageDrops(QObject):
         """Returns whether the event was handled here."""
         place = self._page.mapFrom(self._page.window(), event.position().toPoint())
         paths = dropped_places(event.mimeData()) if self._page.isVisible() and self._page.rect().contains(place) else []
-        if not paths or are_specs(paths) or self._is_taken(place):
+        if not paths or are_specs(paths) or (self._is_taken(place) and not all(map(is_data, paths))):
             self.hint.hide()
             return False
         split, target = self._target(place)

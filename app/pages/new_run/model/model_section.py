@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
 from app import theme
 from app.core import formatting
 from app.core.backend_words import translate_word
+from app.core.draft.data_source import MODEL_SUFFIXES
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import CONVERT, TRUST
 from app.core.i18n import thin, tr
@@ -52,8 +53,6 @@ _FOUND = {
 }
 
 HINT = tr("A model folder, or a Hub ID such as google/mt5-small. You can also drop a folder here")
-_PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
-"""Files of a model: dropping one of them means the folder."""
 
 
 class ModelSection(Section):
@@ -298,7 +297,7 @@ class ModelSection(Section):
         if paths:
             event.accept()
             path = Path(paths[0])
-            self.choose(str(path.parent if path.suffix in _PARTS_OF_A_FOLDER and path.is_file() else path))
+            self.choose(str(path.parent if path.suffix in MODEL_SUFFIXES and path.is_file() else path))
 
 
 def _reading_words(progress: Progress | None) -> str:

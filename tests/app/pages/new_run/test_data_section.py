@@ -166,6 +166,15 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
     assert not panel.draft.get("data.train")
 
 
+def test_data_dropped_beside_the_open_model_is_data_nevertheless(qtbot, panel):
+    panel.sections.open("model")
+    model = panel.sections.model
+    drop(panel, TRAIN, at=model.panel.mapTo(panel, model.panel.rect().center()))
+    qtbot.waitUntil(lambda: panel.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
+    assert panel.sections.opened == "data"
+    assert not panel.draft.get("model.name_or_path")
+
+
 def offered(panel: Page) -> list[str]:
     return [button.text() for button in panel.sections.data.recognised.task_buttons]
 
@@ -302,8 +311,9 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
     assert new_run.sections.data.panel.title.text() == "Data", "nothing is inspected any more"
     dragged(new_run, str(tmp_path / "run.yaml"))
     assert new_run.data_controller.drops.hint.words() == ""
+    (tmp_path / "config.json").touch()
     model = new_run.sections.model
-    dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
+    dragged(new_run, str(tmp_path), at=model.mapTo(new_run, QPoint(20, 20)))
     assert new_run.data_controller.drops.hint.words() == ""
     QGuiApplication.clipboard().setText(f"{TRAIN}\n")
     new_run.data_controller.drops.paste()
