@@ -188,7 +188,8 @@ class ProgressTiles(QStackedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.tiles = {key: KpiTile(caption) for key, caption in CAPTIONS.items()}
+        # A hidden page tells no one that it grew: with the line below from the start, it keeps its height.
+        self.tiles = {key: KpiTile(caption, sub="\u00a0") for key, caption in CAPTIONS.items()}
         self.nothing = label("", "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._numbers = QWidget()

@@ -143,3 +143,12 @@ def plan_of(total_steps: int) -> events.PlanMade:
     return events.PlanMade(
         time=1, total_steps=total_steps, steps_per_epoch=10, batch_size=8, micro_batch_size=8, accumulation=1, epochs=12
     )
+
+
+def test_the_first_numbers_take_the_room_that_was_kept_for_them(tiles: ProgressTiles):
+    state = started()
+    tiles.show_state(state, RunStatus("running"))
+    before = tiles.sizeHint().height()
+    take_step(state)
+    tiles.show_state(state, RunStatus("running"))
+    assert tiles.sizeHint().height() == before
