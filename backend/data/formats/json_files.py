@@ -157,7 +157,7 @@ def _objects(text: str, name: str) -> list[Any]:
             "line is an object",
             name=name,
             lineno=error.lineno,
-            msg=error.msg,
+            msg=error.msg.removesuffix(" starting at"),  # the place is named otherwise
         ) from None
     except ValueError as error:  # nested too deep, or a number of thousands of digits
         raise InputError(

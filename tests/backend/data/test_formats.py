@@ -131,6 +131,10 @@ def test_broken_json_is_refused_with_its_line(desk):
     assert "a.json line 2 is not valid JSON" in desk.refusal(desk.write("a.json", '[{"a": 1},\n{"a": }]'))
 
 
+def test_an_unfinished_json_is_refused_in_whole_words(desk):
+    assert "(Unterminated string);" in desk.refusal(desk.write("a.json", '[{"a": "b'))
+
+
 def test_json_of_another_shape_is_refused_with_its_keys(desk):
     assert "keys train, test" in desk.refusal(desk.write("a.json", '{"train": [], "test": []}'))
 
