@@ -405,8 +405,8 @@ class Page(QWidget):
         if not self.reason() and self.checks.plan is not None:
             self.checks.measure()
 
-    def _on_starting(self, busy: bool) -> None:
-        self.start_bar.show_starting(busy)
+    def _on_starting(self, busy: bool, queue: bool) -> None:
+        self.start_bar.show_starting(busy, queue=queue)
         self._show_blocker()
 
     def _on_refused(self, sentence: str) -> None:

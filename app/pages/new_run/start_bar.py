@@ -158,6 +158,7 @@ class StartBar(QFrame):
         self.setFixedHeight(theme.pixels(HEIGHT))
         for button, *texts in (
             (self.start, tr("Start training"), tr("Starting…")),
+            (self.queue, tr("Add to queue"), tr("Adding…")),
             (self.measure, tr("Measure time"), tr("Stop measuring")),
         ):
             button.setFixedWidth(widest(button, *texts))
@@ -257,9 +258,10 @@ class StartBar(QFrame):
         if self.queue.isEnabled():
             self.queue.setToolTip(words)
 
-    def show_starting(self, starting: bool) -> None:
-        """Show that the run is starting."""
-        self.start.setText(tr("Starting…") if starting else tr("Start training"))
+    def show_starting(self, starting: bool, *, queue: bool = False) -> None:
+        """Show that the run is starting, or is being added to the queue."""
+        self.start.setText(tr("Starting…") if starting and not queue else tr("Start training"))
+        self.queue.setText(tr("Adding…") if starting and queue else tr("Add to queue"))
         if starting:
             self.start.setEnabled(False)
             self.queue.setEnabled(False)

@@ -30,8 +30,8 @@ class StartRequest:
 class StartController(QObject):
     """One run at a time."""
 
-    changed = Signal(bool)
-    """Whether a run is being started."""
+    changed = Signal(bool, bool)
+    """Whether a run is being started, and whether in the queue."""
     started = Signal(str)
     refused = Signal(str)
     message = Signal(str, str)
@@ -82,21 +82,32 @@ class StartController(QObject):
         """The draft is another than the one that was to be started, or that the question is about."""
         if self.question is not None:
             self.question.reject()
-        if self._request is not None:
-            self._request = None
-            self._set_busy(False)
+        if (request := self._request) is not None:
+            self._end_request()
+            words = (
+                tr(
+                    "Not added to the queue: the settings changed before the cost was known. Press “Add to queue” again."
+                )
+                if request.queue
+                else tr("Not started: the settings changed before the cost was known. Press “Start training” again.")
+            )
+            self.message.emit("warning", words)
+
+    def _end_request(self) -> None:
+        self._request = None
+        self._set_busy(False)
 
     def _follow(self, request: StartRequest) -> None:
         if self._checks.is_planning:
             self._request = request
-            self._set_busy(True)
+            self._set_busy(True, queue=request.queue)
         else:
             self._follow_planned(request)
 
     def _on_plan_over(self, topic: str) -> None:
         request = self._request
         if topic == "plan" and request is not None:
-            self.forget_request()
+            self._end_request()
             self._follow_planned(request)
 
     def _follow_planned(self, request: StartRequest) -> None:
@@ -132,7 +143,7 @@ class StartController(QObject):
     def _submit(self, *, queue: bool) -> None:
         """Submit the spec with this user's consents; in the queue it starts when the others are over."""
         self._checks.stop_measuring()  # it would take from the run what the run is to have
-        self._set_busy(True)
+        self._set_busy(True, queue=queue)
         values, consent = self._draft.values(), self._checks.consent()
         self._name = str(values.get("name", ""))
         self._context.jobs.start(values, self._on_started, self._on_refused, consent, queue=queue)
@@ -145,9 +156,9 @@ class StartController(QObject):
         name = formatting.name_of_path(str(self._draft.get("name")))
         self.message.emit("info", tr("Copied the command that starts {name}.", name=name))
 
-    def _set_busy(self, busy: bool) -> None:
+    def _set_busy(self, busy: bool, *, queue: bool = False) -> None:
         self.busy = busy
-        self.changed.emit(busy)
+        self.changed.emit(busy, queue)
 
     def _on_started(self, path: str) -> None:
         self._set_busy(False)

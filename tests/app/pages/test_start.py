@@ -80,9 +80,22 @@ def test_a_start_waits_for_the_plan(qtbot, demo, started):
 def test_a_change_takes_back_a_start_that_waits(qtbot, demo, started):
     demo.controller.change("training.seed", 7)
     demo.start_bar.start.click()
-    demo.controller.change("training.seed", 8)
+    with qtbot.waitSignal(demo.message) as said:
+        demo.controller.change("training.seed", 8)
+    assert said.args[1].startswith("Not started: the settings changed")
     assert demo.start_bar.start.text() == "Start training"
     qtbot.waitUntil(lambda: demo.checks.plan is not None)
+    assert started == []
+
+
+def test_a_change_takes_back_a_run_that_waits_to_be_queued_and_says_so(qtbot, demo, started):
+    demo.controller.change("training.seed", 7)
+    demo.starter.start(queue=True)
+    assert (demo.start_bar.queue.text(), demo.start_bar.start.text()) == ("Adding…", "Start training")
+    with qtbot.waitSignal(demo.message) as said:
+        demo.controller.change("training.seed", 8)
+    assert said.args[1].startswith("Not added to the queue: the settings changed")
+    assert demo.start_bar.queue.text() == "Add to queue"
     assert started == []
 
 

@@ -108,6 +108,7 @@ def answers(page: Page) -> dict[str, Callable[[], object]]:
         "a shortage": lambda: checks.short_of_memory.emit(MeasuredTime(shortage=LONG, remedies=[FIX])),
         "a refused start": lambda: page._on_refused(f"training.batch_size: {LONG}"),
         "starting": lambda: page.start_bar.show_starting(True),
+        "adding to the queue": lambda: page.start_bar.show_starting(True, queue=True),
         "another run": lambda: page.start_bar.show_others(LONG),
     }
     return found
