@@ -2,15 +2,18 @@
 
 import json
 import os
+import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 from safetensors.numpy import load_file
 
-from backend.contract.run.events import AnyEvent, RunResumed, StepFinished
-from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.events import AnyEvent, RunResumed, StepFinished, decode_all
+from backend.contract.run.folder import ExitRecord, RunFolder, run_folders
+from backend.training.checkpoints import Checkpoints
 
 
 def losses(events: list[AnyEvent]) -> dict[int, tuple[float | None, float | None]]:
@@ -44,6 +47,32 @@ def killed_at(burnish: Burnish, spec: Path, step: int, victim: str) -> tuple[Run
     return folder, process.returncode, printed, said
 
 
+def left_of(whole: RunFolder, path: Path, step: int) -> RunFolder:
+    """What a kill within the line after `step` leaves of this run: no result, and the checkpoints until then."""
+    shutil.copytree(whole.path, path)
+    folder = RunFolder(path)
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    said = next(number for number, line in enumerate(lines, 1) if steps_of(line) == [step])
+    folder.events.write_bytes(b"".join(lines[:said]) + lines[said][: len(lines[said]) // 2])
+    for later in Checkpoints(folder).steps():
+        if later > step:
+            shutil.rmtree(folder.checkpoint(later))
+    shutil.rmtree(folder.model)
+    folder.predictions().unlink()
+    folder.write_exit_record(ExitRecord(1, -signal.SIGKILL, time.time(), "the engine process was killed (SIGKILL)"))
+    return folder
+
+
+def steps_of(line: bytes) -> list[int]:
+    return [event.step for event in decode_all([line]) if isinstance(event, StepFinished)]
+
+
+def assert_same_story(one: RunFolder, whole: RunFolder) -> None:
+    assert losses(events_of(one)) == losses(events_of(whole))
+    assert weights(one) == weights(whole)
+    assert one.predictions().read_bytes() == whole.predictions().read_bytes()
+
+
 # Dropout on, two rows per pass, so that seeds of dropout and accumulation are part of what must come back.
 SLOW_ENOUGH = {
     "training": {"max_steps": 32, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 14},
@@ -52,7 +81,29 @@ SLOW_ENOUGH = {
 }
 
 
-@pytest.mark.parametrize(("step", "victim"), [(1, "engine"), pytest.param(16, "both", marks=pytest.mark.slow)])
+SHORT = {
+    "training": {**SLOW_ENOUGH["training"], "max_steps": 14, "checkpoint_every": 6, "keep_checkpoints": 9},
+    "hardware": SLOW_ENOUGH["hardware"],
+    "evaluation": {"every": 5, "best_metric": "loss"},
+}
+
+
+def test_what_a_kill_leaves_resumes_to_the_bit(burnish: Burnish):
+    spec = burnish.spec(**SHORT)
+    assert burnish("train", str(spec), "--run-folder", str(burnish.home / "whole")).returncode == 0
+    whole = RunFolder(burnish.home / "whole")
+    for step, checkpoint in ((1, None), (8, 6)):
+        killed = left_of(whole, burnish.runs / f"killed-{step}", step)
+        assert (killed.life(), Checkpoints(killed).latest()) == ("ended", checkpoint)
+        resumed = burnish("resume", killed.name)
+        assert resumed.returncode == 0, resumed.stderr
+        [begun] = [event for event in events_of(killed) if isinstance(event, RunResumed)]
+        assert (begun.attempt, begun.from_step) == (2, checkpoint or 0)
+        assert_same_story(killed, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "victim"), [(1, "engine"), (16, "both")])
 def test_a_killed_run_resumes_to_the_bit(burnish: Burnish, step: int, victim: str):
     spec = burnish.spec(**SLOW_ENOUGH)
     assert burnish("train", str(spec), "--run-folder", str(burnish.home / "whole")).returncode == 0
@@ -66,6 +117,4 @@ def test_a_killed_run_resumes_to_the_bit(burnish: Burnish, step: int, victim: st
     resumed = burnish("resume", killed.name)
 
     assert resumed.returncode == 0, resumed.stderr
-    assert losses(events_of(killed)) == losses(events_of(whole))
-    assert weights(killed) == weights(whole)
-    assert killed.predictions().read_bytes() == whole.predictions().read_bytes()
+    assert_same_story(killed, whole)
