@@ -22,6 +22,7 @@ def same_outputs(first: Path, second: Path) -> bool:
         return torch.equal(*[model(input_ids=ids).logits for model in models])
 
 
+@within_this_process
 def test_a_bin_folder_becomes_the_same_model_in_safetensors(bin_folder, model_folder, tmp_path):
     made = convert(bin_folder, tmp_path / "cache")
     assert same_outputs(made, model_folder)
