@@ -74,6 +74,16 @@ def a_bad_tokenizer_leaves_nothing_on_screen(qtbot, window: MainWindow) -> None:
     assert page.view.count() == 0
 
 
+def the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: MainWindow) -> None:
+    new_run = window.panel("new_run")
+    assert new_run.draft.get("task.max_length") != 77
+    page = window.show_page("tokenizer").tab()
+    page.options.max_length.setValue(77)
+    click(qtbot, page.options.use_button)
+    assert new_run.draft.get("task.max_length") == 77
+    assert window.pages.currentWidget() is new_run
+
+
 def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     QApplication.setAttribute(Qt.ApplicationAttribute.AA_DontUseNativeDialogs)
     small_csv(tmp_path / "train.csv", "train", 400)
@@ -123,7 +133,8 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     assert [row["text"] for row in rows] == [row["text"] for row in inputs]
     assert sum(row["prediction"] == row["actual"] for row in rows) / len(rows) > 0.6
     qtbot.waitUntil(lambda: folder.life() == "ended", timeout=ANSWER_MS)
-    a_bad_tokenizer_leaves_nothing_on_screen(qtbot, window)  # the helper's processes are warm by now
+    the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window)  # the helper's processes are warm by now
+    a_bad_tokenizer_leaves_nothing_on_screen(qtbot, window)
 
 
 _STANDS_IN_THE_WAY = ("decoder", "Choose a column")
@@ -177,16 +188,6 @@ def test_the_tokenizer_answers_in_every_mode(qtbot, window: MainWindow):
     page.input.ids.setPlainText("7592, 99999999")
     qtbot.waitUntil(lambda: "⟨no token 99999999⟩" in page.decoded.outlined(), timeout=ANSWER_MS)
     page.input.set_mode(TEXT)
-
-
-def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: MainWindow):
-    new_run = window.show_page("new_run")
-    qtbot.waitUntil(lambda: new_run.catalog is not None, timeout=ANSWER_MS)
-    page = window.show_page("tokenizer").tab()
-    page.options.max_length.setValue(77)
-    page.options.use_button.click()
-    assert new_run.draft.get("task.max_length") == 77
-    assert window.pages.currentWidget() is new_run
 
 
 @pytest.mark.slow
