@@ -58,6 +58,7 @@ def test_styled_spin_box_shows_its_text(qtbot: QtBot):
         assert line.width() >= 60
 
 
+@pytest.mark.slow
 def test_plot_survives_two_hundred_updates(qtbot: QtBot):
     import numpy as np
     import pyqtgraph
