@@ -140,8 +140,15 @@ def thin(sentence: str) -> str:
 
 
 def inside(title: str) -> str:
-    """A title inside a sentence: in lower case, unless the language capitalises its nouns."""
-    return title if _present.pgettext(NOUNS, SMALL) == CAPITAL else title.lower()
+    """A title inside a sentence: in lower case but for names such as F1, unless the language capitalises its nouns."""
+    if _present.pgettext(NOUNS, SMALL) == CAPITAL:
+        return title
+    return " ".join(word if _is_name(word) else word.lower() for word in title.split(" "))
+
+
+def _is_name(word: str) -> bool:
+    """Such as F1, BLEU, chrF or LoRA."""
+    return any(letter.isupper() or letter.isdigit() for letter in word[1:])
 
 
 def translate_catalog(part: Any) -> Any:

@@ -151,6 +151,7 @@ def test_phrases_of_the_window_are_looked_up(modules: dict[Path, list[ast.AST]])
 
 def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
     assert i18n.inside("Text classification") == "text classification"
+    assert (i18n.inside("Macro F1"), i18n.inside("ROUGE-L")) == ("macro F1", "ROUGE-L")
     i18n.choose("de")
     assert i18n.inside("Textklassifikation") == "Textklassifikation"
 
