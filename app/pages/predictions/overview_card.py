@@ -317,6 +317,7 @@ class Statistics(QObject):
         self.close()
         self._rows, self._form = rows, form
         if not rows.has_actual:
+            self._card.show_waiting(tr("These rows have no actual values to compare with.") if form.compares else "")
             return
         if form is NumberView:
             self._ask("number_statistics", self._card.show_numbers)

@@ -48,7 +48,7 @@ class EventsCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Log"), parent)
         self.journal = LogView(tr("No events yet."))
-        self.process = LogView(tr("The process has not written anything yet."))
+        self.process = LogView(tr("The process has written nothing."))
         self.attention = LogView(tr("No warnings."))
         self.samples, self.notes = SampledPredictions(), NotesBar()
         self._pages = QStackedWidget(self)

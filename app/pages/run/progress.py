@@ -97,7 +97,8 @@ class RunRequests(QWidget):
         button.setText("" if is_icon else name)
         button.setAccessibleName(name)
         hint = words if is_icon else ""
-        button.setToolTip(tr("The run is still queued.") if self._waits and kind != "stop" else hint)
+        waits = tr("Remove the run from the queue") if kind == "stop" else tr("The run is still queued.")
+        button.setToolTip(waits if self._waits else hint)
 
 
 class RunProgress(QWidget):
@@ -200,7 +201,7 @@ class ProgressTiles(QStackedWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(12)
         self._columns = 0
-        self._is_low = False
+        self._is_low = self._is_alive = False
         self._state: RunState | None = None
         self._aging = QTimer(self, interval=AGING_MS)
         self._aging.timeout.connect(self._show_memory)
@@ -240,7 +241,7 @@ class ProgressTiles(QStackedWidget):
         norm = state.series.get("gradient_norm")
         steepness = tr("gradient norm {last}", last=formatting.number(norm.last, 2)) if norm else "\u00a0"
         self.tiles["learning_rate"].set_value(formatting.scientific(rate.last if rate else None), steepness)
-        self._state = state
+        self._state, self._is_alive = state, outcome.alive
         self._show_memory()
         self._aging.start()
         self._show_time(state, outcome)
@@ -278,13 +279,14 @@ class ProgressTiles(QStackedWidget):
         tile.set_value(formatting.number(state.last_metric(name)), sub)
 
     def _show_memory(self) -> None:
-        """Show the latest reading; one that is no longer new says how old it is, as when a process hangs."""
+        """Show the latest reading; one of a living run that is no longer new says how old it is, as when it hangs."""
         assert self._state is not None
         state, memory = self._state, self._state.memory
         parts = [state.device, state.precision]
         value: float | None = None
         if memory is not None:
-            parts.insert(0, formatting.reading_age(memory.time, time.time()))
+            if self._is_alive:
+                parts.insert(0, formatting.reading_age(memory.time, time.time()))
             value = memory.memory_mb
             if memory.device_memory_mb is not None:
                 value = memory.device_memory_mb

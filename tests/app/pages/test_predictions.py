@@ -120,12 +120,14 @@ def test_one_row_is_shown_whole(panel: Page):
     assert panel.browser.view.side.currentWidget() is panel.browser.overview
 
 
-def test_a_file_without_actual_values_has_nothing_right_or_wrong(predictions: Page, run: Path):
+def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, predictions: Page, run: Path):
     table = pa.Table.from_pylist([{"text": "a", "prediction": "pos"}])
     parquet.write_table(table, run / "predictions.parquet")
     predictions.show_run(str(run))
     assert not predictions.browser.filters.right_group.button(1).isEnabled()
     assert texts(predictions) == ["a"]
+    overview = predictions.browser.overview
+    qtbot.waitUntil(lambda: overview.note.text() == "These rows have no actual values to compare with.")
 
 
 def test_a_broken_file_is_told_and_breaks_nothing(predictions: Page, run: Path):

@@ -54,6 +54,8 @@ def test_a_memory_reading_says_its_age_once_it_is_old(tiles: ProgressTiles):
     tiles.show_state(state, RunStatus("running"))
     assert tile.value() == "412 MB"
     assert tile.accessibleDescription() == "3 minutes ago · cpu"
+    tiles.show_state(state, RunStatus("finished"))
+    assert tile.accessibleDescription() == "cpu"
     measure(state, 0)
     tiles.show_state(state, RunStatus("running"))
     assert tile.accessibleDescription() == "cpu"
@@ -129,6 +131,7 @@ def test_button_of_a_queued_run_says_why_it_waits_in_every_width(qtbot, styled):
     assert row.requests.buttons["checkpoint"].toolTip() == "The run is still queued."
     row.requests.set_narrow(False)
     assert row.requests.buttons["checkpoint"].toolTip() == "The run is still queued."
+    assert row.requests.buttons["stop"].toolTip() == "Remove the run from the queue"
 
 
 def test_screen_reader_hears_what_a_button_is_doing(qtbot, styled):

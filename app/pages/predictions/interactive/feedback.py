@@ -25,7 +25,7 @@ SHORT = 16
 """Letters of a file's name on the button."""
 WITH_WORDS = 380
 """Pixels from which on the button shows its words."""
-NOT_SAID = tr("Correct label")
+NOT_SAID = tr("Correct answer")
 
 
 class FeedbackController(QObject):
@@ -121,7 +121,7 @@ class FeedbackBar(QWidget):
         self._file = ""
         self.right = QuietComboBox()
         self.right.setEditable(True)
-        self.right.setAccessibleName(tr("Correct answer"))
+        self.right.setAccessibleName(NOT_SAID)
         self.right.setToolTip(
             tr(
                 "If the prediction is wrong, enter the correct answer. It is added to the file, so that "
@@ -145,6 +145,7 @@ class FeedbackBar(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
         row.addWidget(self.right, 1)
+        row.addStretch(0)  # the buttons stay at the end without the field
         row.addWidget(self.agree)
         row.addSpacing(8)
         row.addWidget(self.add_button)
@@ -165,7 +166,7 @@ class FeedbackBar(QWidget):
         self.right.setEditText(question.right)
         self.right.blockSignals(False)
         for widget in (self.right, self.agree):
-            widget.setEnabled(has_right)
+            widget.setVisible(has_right)
         self.show_added(question.added)
 
     def show_added(self, path: str) -> None:
