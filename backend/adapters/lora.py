@@ -63,7 +63,7 @@ class Lora:
         if settings.targets == "auto" and not chosen:
             chosen = known
         sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen.values())
-        sizes = sum(shape[1] if _is_table(name) else shape[0] for name, shape in chosen.items())
+        sizes = sum(shape[1] if is_embedding(name) else shape[0] for name, shape in chosen.items())
         return sides + (sizes if settings.dora else 0)
 
 
@@ -110,11 +110,12 @@ def _matrices(shapes: Mapping[str, tuple[int, ...]], *, with_tables: bool = Fals
     return {
         name.removesuffix(".weight"): shape
         for name, shape in shapes.items()
-        if len(shape) >= 2 and name.endswith(".weight") and (with_tables or not _is_table(name))
+        if len(shape) >= 2 and name.endswith(".weight") and (with_tables or not is_embedding(name))
     }
 
 
-def _is_table(name: str) -> bool:
+def is_embedding(name: str) -> bool:
+    """Whether a parameter with this name is a table of embeddings."""
     return any("emb" in part or part in _TABLES for part in name.split("."))
 
 

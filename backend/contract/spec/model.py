@@ -25,6 +25,13 @@ class ModelSection(Section):
     frozen: Annotated[list[str | int], Field(title="Frozen parameters", json_schema_extra={"advanced": True})] = []
     """Which parameters are not trained: `embeddings`, `encoder`, a number of lower layers, or patterns such as
     `*.layer.0.*`."""
+    weights: Annotated[
+        Literal["auto", "float32", "bfloat16", "int8", "nf4"],
+        Field(title="Frozen weights", json_schema_extra={"advanced": True}),
+    ] = "auto"
+    """Number format in which weights that are not trained are kept in memory; what is trained stays in float32. `int8`
+    and `nf4` (QLoRA) need an adapter or frozen parameters. `auto` is bfloat16 when computing in bfloat16, otherwise
+    float32."""
     config: Annotated[dict[str, Any], Field(title="Config overrides", json_schema_extra={"advanced": True})] = {}
     """Keys of the model's config.json to override, for example `{num_hidden_layers: 4}`."""
     tokenizer_options: Annotated[

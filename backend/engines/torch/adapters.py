@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
+from peft.tuners.lora import Linear
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
 from safetensors.torch import load_file, save_file
@@ -23,6 +25,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
+from backend.engines.torch.frozen_weights import float32_weight, float32_weights, is_quantized, is_transposed, save_float32
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
 
 
@@ -62,7 +65,8 @@ class Adapter:
         `decayed` are weights whose current values are not in the model: a word embedding that is trained by rows.
         """
         if self._settings.saved == "merged":
-            self._model.save_pretrained(folder, state_dict={**self.merge(), **decayed})
+            with self.merged(folder) as weights:
+                save_float32(self._model, folder, {**weights, **decayed})
             return
         self._model.config.save_pretrained(folder)
         config = self._peft.peft_config["default"]
@@ -79,17 +83,18 @@ class Adapter:
         tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self._adapter_weights().items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
-    @torch.no_grad()
-    def merge(self) -> dict[str, torch.Tensor]:
-        """The weights under their usual names, with the learned updates added; the model is unchanged."""
+    @contextmanager
+    def merged(self, folder: Path) -> Iterator[dict[str, torch.Tensor]]:
+        """The weights under their usual names in float32, with the learned updates added; the model is unchanged.
+
+        Those that the model does not hold in float32 lie in files within `folder`, as long as this context lasts.
+        """
         layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
-        changed = {f"{name}.weight": _merge_layer(layer) for name, layer in layers.items()}
-        plain = {
-            name.replace(".base_layer.", "."): value
-            for name, value in self._model.state_dict().items()
-            if ".lora_" not in name
-        }
-        return plain | changed
+        changed = {f"{name}.base_layer.weight": partial(_merge_layer, layer) for name, layer in layers.items()}
+        with float32_weights(self._model, folder, changed) as weights:
+            yield {
+                name.replace(".base_layer.", "."): value for name, value in weights.items() if ".lora_" not in name
+            }
 
     def _adapter_weights(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
@@ -247,13 +252,19 @@ def _draw(model: nn.Module, seed: int) -> None:
             parameter.copy_(torch.from_numpy(draw_normal(f"{PREFIX}{name}", tuple(parameter.shape), seed)))
 
 
+@torch.no_grad()
 def _merge_layer(layer: Any) -> torch.Tensor:
-    """The layer's weight with its update merged; the layer itself is restored bit-exact."""
-    weight = layer.get_base_layer().weight
-    original = weight.data
-    weight.data = original.clone()
-    layer.merge()
-    merged, weight.data = weight.data, original
-    layer.merged_adapters.clear()
-    getattr(layer, "_caches", {}).clear()
-    return merged
+    """The layer's weight in float32 with its update merged; the layer itself is unchanged."""
+    base = layer.get_base_layer()
+    held, weight, merge = base.weight, float32_weight(base), type(layer).merge
+    turned = is_quantized(base) and is_transposed(base)
+    if is_quantized(base):
+        merge = Linear.merge  # its own would quantize again
+    base.weight = nn.Parameter((weight.T if turned else weight).clone(), requires_grad=False)
+    try:
+        merge(layer)
+        return base.weight.T if turned else base.weight
+    finally:
+        base.weight = held
+        layer.merged_adapters.clear()
+        getattr(layer, "_caches", {}).clear()

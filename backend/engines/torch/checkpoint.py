@@ -14,6 +14,7 @@ from torch import nn
 from backend.contract.errors import RunFailed
 from backend.engines.engine import Finish
 from backend.engines.torch import memory
+from backend.engines.torch.frozen_weights import quantized_state
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 
@@ -23,7 +24,7 @@ WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 def frozen_weights(model: nn.Module) -> frozenset[str]:
     """Names that no checkpoint needs, because the model's file or the seed reproduces them."""
     named = model.named_parameters(remove_duplicate=False)
-    return frozenset(name for name, parameter in named if not parameter.requires_grad)
+    return frozenset(name for name, parameter in named if not parameter.requires_grad) | quantized_state(model)
 
 
 def omitted_weights(folder: Path, model: nn.Module) -> frozenset[str]:

@@ -13,9 +13,11 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory
+from backend.engines.torch.frozen_weights import float32_weights, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.inputs import valid_rows
+from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
@@ -52,6 +54,7 @@ class TorchEngine:
         with memory.translate_out_of_memory():
             self._model, loaded = load_model(loading)
             if loading.training is not None and loading.adapter is not None:
+                import_bitsandbytes()  # before PEFT does
                 from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import
 
                 self._adapter = Adapter(self._model, loading, loaded)
@@ -143,7 +146,8 @@ class TorchEngine:
         if self._adapter is not None:
             self._adapter.export(folder, decayed)
             return
-        self._model.save_pretrained(folder, state_dict={**self._model.state_dict(), **decayed} if decayed else None)
+        with float32_weights(self._model, folder) as weights:
+            save_float32(self._model, folder, {**weights, **decayed})
 
     def device_memory_mb(self) -> float | None:
         """Peak memory used on the accelerator, or None on a CPU."""

@@ -7,6 +7,7 @@ unavailable, as in builds of torch without it.
 
 import importlib
 import importlib.util
+import logging
 import sys
 from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
@@ -174,6 +175,26 @@ def _recognise_plain_tensors() -> None:
     if find_id.__module__ != __name__:
         serialization.get_torch_storage_size = get_torch_storage_size
         serialization.get_torch_storage_id = get_torch_storage_id
+
+
+def import_bitsandbytes() -> None:
+    """Import bitsandbytes, if it is installed, with its own kernels only.
+
+    It would have torch's compiler imported (2.5 s) for what nothing here calls, and download kernels from the hub.
+    """
+    if "bitsandbytes" in sys.modules or importlib.util.find_spec("bitsandbytes") is None:
+        return
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # each step would say that its inputs are rounded
+    compiler, kernels = torch.compile, sys.modules.get("kernels")
+    torch.compile = _unchanged  # type: ignore[assignment]
+    sys.modules["kernels"] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("bitsandbytes")
+    finally:
+        torch.compile = compiler
+        sys.modules.pop("kernels")
+        if kernels is not None:
+            sys.modules["kernels"] = kernels
 
 
 def _import_losses_without_scipy() -> None:

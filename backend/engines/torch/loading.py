@@ -1,6 +1,7 @@
 """Loads a model for the torch engine: weights from a file or new ones, the device, and what trains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,15 @@ from backend.contract.messages import message
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, is_known, resize_embedding
+from backend.engines.torch import frozen_weights
 from backend.engines.torch.heads import HEADS
+from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.optimizer import freeze
+from backend.engines.weight_formats import frozen_format
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import code_folder, running
+from backend.models.weights import read_weights
 
 _GENERATE = "custom_generate/generate.py"
 """Where a model brings a way of its own to write text."""
@@ -50,7 +55,7 @@ class LoadReport:
 
 
 def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
-    """The model on its device with float32 weights, and a report on the weights.
+    """The model on its device, and a report on the weights; those that train are float32.
 
     Raises InputError if spec and model do not match.
     """
@@ -63,11 +68,13 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
     else:
         model = _from_file(loading, stored, config, seed, account)
         _enlarge(model, loading, seed, account)
+        frozen_weights.finish(model, loading.precision)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
     _train_end_token(model)
-    model.to(torch.device(loading.devices[0]))  # type: ignore[arg-type]
+    if any(parameter.device != torch.device(loading.devices[0]) for parameter in model.parameters()):
+        model.to(torch.device(loading.devices[0]))  # type: ignore[arg-type]
     _make_trainable(model, loading)
     return model, account.describe(model)
 
@@ -121,12 +128,12 @@ def _from_file(
     made = _model_class(loading, config)
     code = _take_own_class(loading, made, config)
     renamed = _names_of_body(made, config)
-    with running(weights, trusted=code is not None):
+    with running(weights, trusted=code is not None), _storage(loading, made, config) as storage:
         model, report = _build(
             lambda attention: made.from_pretrained(
                 weights,
                 config=config,
-                dtype=torch.float32,
+                **storage,
                 attn_implementation=attention,
                 use_safetensors=True,
                 local_files_only=True,
@@ -146,6 +153,7 @@ def _from_file(
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
     if is_alone(loading.folder):
+        import_bitsandbytes()  # before PEFT does
         from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
 
         held = take_stored(model, loading.folder)
@@ -159,6 +167,41 @@ def _from_file(
     account.unused = sorted(report["unexpected_keys"])
     _draw(sorted(missing | mismatched | other_labels), model, seed, account)
     return model
+
+
+@contextmanager
+def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Iterator[dict[str, Any]]:
+    """The arguments of `from_pretrained` that decide in which formats it holds the weights."""
+    kind = frozen_format(loading.model.weights, loading.precision)
+    trains_all = loading.training is not None and loading.adapter is None and not loading.model.frozen
+    if kind == "float32" or trains_all:
+        yield {"dtype": torch.float32}
+        return
+    build = getattr(made, "from_config", None) or made._from_config
+    with torch.device("meta"):
+        skeleton = _build(lambda attention: build(config, attn_implementation=attention))
+    in_full = _trained_names(loading, skeleton)
+    device = torch.device(loading.devices[0])
+    with frozen_weights.loading_options(kind, skeleton, in_full, device, loading.precision) as options:
+        yield options
+
+
+def _trained_names(loading: LoadRequest, skeleton: PreTrainedModel) -> set[str]:
+    """The model's own parameters that train or whose values are not all in its file; an adapter's are not there yet."""
+    names = {name for name, _ in skeleton.named_parameters()}
+    stored = read_weights(weights_folder(loading.folder)).shapes
+    known = {*stored, *(name.partition(".")[2] for name in stored)}  # heads call the body by other names
+    found = {name for name in names if name not in known and name.partition(".")[2] not in known}
+    rows = len(skeleton.get_input_embeddings().weight)  # type: ignore[arg-type]
+    if loading.vocabulary > rows or loading.new_tokens.tokens_in_spare_rows(rows):
+        found |= _of_vocabulary(skeleton)
+    if loading.training is None:
+        return found
+    if loading.adapter is not None:
+        heads = {} if loading.head.head.declared.over_vocabulary else _head_parameters(skeleton)
+        return found | heads.keys()
+    freeze(skeleton, loading.model.frozen)
+    return found | {name for name, each in skeleton.named_parameters() if each.requires_grad}
 
 
 def _take_own_class(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Path | None:
@@ -285,6 +328,7 @@ def _resize(model: PreTrainedModel, vocabulary: int) -> None:
 def _draw(names: list[str], model: PreTrainedModel, seed: int, account: LoadReport) -> None:
     parameters, config = dict(model.named_parameters()), model.config.to_dict()
     for name in names:
+        parameters[name].data = parameters[name].data.float()  # what the file lacks is made in the format of the rest
         parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
     account.new = names
 

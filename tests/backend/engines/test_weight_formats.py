@@ -1,0 +1,164 @@
+"""Weights that are not trained, in less than float32: they answer and train like the float32 ones, and are saved whole."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from backend.adapters.lora import Settings
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import TrainingSection
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import VOCABULARY, classes, language_batch, loading, text_batch
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
+TRAINING = TrainingSection(learning_rate=1e-2, weight_decay=0.0, adam_epsilon=1e-4, seed=7)
+LANGUAGE, CLASSES = HeadFacts(Head.CAUSAL_LM), classes("a", "b", "c")
+SIZES = {"vocab_size": VOCABULARY, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+MODELS = {
+    "llama": lambda: LlamaForCausalLM(
+        LlamaConfig(**SIZES, intermediate_size=128, num_key_value_heads=2, pad_token_id=0, tie_word_embeddings=False)
+    ),
+    "gpt2": lambda: GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=VOCABULARY, n_embd=64, n_layer=2, n_head=4, resid_pdrop=0, attn_pdrop=0, embd_pdrop=0,
+            bos_token_id=1, eos_token_id=2,
+        )
+    ),
+    "bert": lambda: BertForMaskedLM(
+        BertConfig(**SIZES, intermediate_size=128, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    ),
+    "t5": lambda: T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=VOCABULARY, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, dropout_rate=0.0,
+            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
+        )
+    ),
+}  # fmt: skip
+HEADS = {"llama": LANGUAGE, "gpt2": LANGUAGE, "bert": CLASSES, "t5": HeadFacts(Head.SEQ2SEQ_LM)}
+ADAPTER = {"rank": 4, "targets": "all-linear"}
+QUANTIZED = ["int8", "nf4"]
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def case(request, tmp_path_factory):
+    """The name and the folder of a model whose file is in bfloat16, as large models are."""
+    torch.manual_seed(3)
+    folder = tmp_path_factory.mktemp(request.param)
+    MODELS[request.param]().to(torch.bfloat16).save_pretrained(folder)
+    return request.param, folder
+
+
+def opened(case, weights: str, precision: str = "float32", training: TrainingSection | None = TRAINING, **adapter):
+    engine, (name, folder) = TorchEngine(), case
+    settings = Settings(**ADAPTER | adapter) if training is not None else None
+    engine.load(
+        loading(folder, HEADS[name], training, adapter=settings, precision=precision, model={"weights": weights})
+    )
+    return engine
+
+
+def batch_for(name: str, seed: int):
+    return text_batch(6, seed, labels=3) if name == "bert" else language_batch(6, seed)
+
+
+def losses(engine, name: str, steps: range = range(4)) -> list[float]:
+    results = [engine.train_step([batch_for(name, step)], step, 1e-2) for step in steps]
+    return [each.loss for each in engine.read(results)]
+
+
+def outputs(engine, name: str):
+    return engine.evaluate(batch_for(name, 9))
+
+
+def assert_close(ours, theirs, tolerance: float):
+    for key, value in ours.items():
+        if value.dtype.kind == "f":
+            np.testing.assert_allclose(value, theirs[key], rtol=tolerance, atol=tolerance, err_msg=key)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_weights_of_a_bfloat16_file_train_the_same_to_the_bit_in_half_the_memory(case, precision):
+    whole, half = (opened(case, weights, precision) for weights in ("float32", "bfloat16"))
+    np.testing.assert_array_equal(losses(half, case[0]), losses(whole, case[0]))
+    stored = {name: each for name, each in half._model.named_parameters() if not each.requires_grad}
+    matrices = {each.dtype for name, each in stored.items() if each.ndim == 2 and ".wo." not in name}
+    assert matrices == {torch.bfloat16}  # transformers keeps the last layer of T5's blocks in float32
+    assert all(each.dtype is torch.float32 for each in half._model.parameters() if each.requires_grad)
+
+
+@pytest.mark.parametrize("weights", QUANTIZED)
+def test_quantized_weights_train_nearly_as_the_whole_ones(case, weights):
+    engine = opened(case, weights)
+    kinds = {type(each).__name__ for each in engine._model.modules()}
+    assert {"int8": "Linear8bitLt", "nf4": "Linear4bit"}[weights] in kinds
+    ours, whole = losses(engine, case[0]), losses(opened(case, "float32"), case[0])
+    np.testing.assert_allclose(ours, whole, rtol=0.05)
+    assert ours[-1] < ours[0] - 0.01 or case[0] == "bert"
+
+
+@pytest.mark.parametrize("variant", [{}, {"dora": True}, {"rslora": True}], ids=["lora", "dora", "rslora"])
+@pytest.mark.parametrize("weights", ["bfloat16", *QUANTIZED])
+def test_a_merged_model_answers_as_base_and_adapter_together(case, weights, variant, tmp_path):
+    engine = opened(case, weights, **variant)
+    losses(engine, case[0])
+    engine.export(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir() if each.is_dir()) == []
+    assert {each.dtype for each in load_file(tmp_path / "model.safetensors").values()} == {torch.float32}
+    merged = TorchEngine()
+    merged.load(loading(tmp_path, HEADS[case[0]]))
+    # LLM.int8 also rounds what goes into a layer, which the saved model does not.
+    assert_close(outputs(merged, case[0]), outputs(engine, case[0]), {"int8": 0.1}.get(weights, 1e-5))
+
+
+@pytest.mark.parametrize("weights", QUANTIZED)
+def test_a_checkpoint_holds_only_what_trains_and_resumes_to_the_bit(case, weights, tmp_path):
+    engine = opened(case, weights)
+    losses(engine, case[0], range(2))
+    engine.save(tmp_path)()
+    trained = {name for name, each in engine._model.named_parameters() if each.requires_grad}
+    assert load_file(tmp_path / "model.safetensors").keys() == trained
+    again = opened(case, weights)
+    again.restore(tmp_path)
+    assert losses(again, case[0], range(2, 4)) == losses(engine, case[0], range(2, 4))
+
+
+@pytest.mark.parametrize("weights", ["bfloat16", *QUANTIZED])
+def test_frozen_layers_are_held_in_the_format_and_saved_whole(weights, tmp_path, request):
+    torch.manual_seed(3)
+    MODELS["bert"]().save_pretrained(tmp_path)
+    engine = TorchEngine()
+    model = {"weights": weights, "frozen": ["embeddings", 1]}
+    engine.load(loading(tmp_path, CLASSES, TRAINING, model=model))
+    held = {name: each.dtype for name, each in engine._model.named_parameters()}
+    assert held["bert.encoder.layer.0.output.dense.weight"] is {"bfloat16": torch.bfloat16, "int8": torch.int8}.get(
+        weights, torch.uint8
+    )
+    assert held["bert.encoder.layer.1.output.dense.weight"] is torch.float32
+    trained = load_file(tmp_path / "model.safetensors")["bert.encoder.layer.1.output.dense.weight"]
+    assert engine._model.state_dict()["bert.encoder.layer.1.output.dense.weight"].equal(trained)
+    losses(engine, "bert")
+    engine.export(tmp_path / "saved")
+    saved = TorchEngine()
+    saved.load(loading(tmp_path / "saved", CLASSES))
+    assert_close(outputs(saved, "bert"), outputs(engine, "bert"), {"int8": 0.1}.get(weights, 1e-5))
+
+
+@pytest.mark.parametrize("weights", QUANTIZED)
+def test_a_model_answers_in_less_memory(case, weights):
+    small, whole = opened(case, weights, training=None), opened(case, "float32", training=None)
+    if case[0] != "bert":  # whose head would be new
+        assert_close(outputs(small, case[0]), outputs(whole, case[0]), 0.15)
+    assert sum(each.nbytes for each in small._model.parameters()) < 0.5 * sum(
+        each.nbytes for each in whole._model.parameters()
+    )
