@@ -12,6 +12,7 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import ModelSection, Section, TrainingSection
 from backend.engines.initial_weights import NewTokens
+from backend.engines.weight_formats import Format
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
@@ -118,6 +119,8 @@ class EngineEntry(Protocol):
     """Those that it has; empty where it has all that are registered."""
     several_devices: ClassVar[bool]
     """Whether one process trains on several devices."""
+    weight_formats: ClassVar[tuple[Format, ...]]
+    """In which it can hold weights that are not trained."""
     continues: ClassVar[tuple[str, ...]]
     """Engines whose checkpoints it can continue from, with their weights and a new optimizer."""
 

@@ -8,15 +8,18 @@ from backend.adapters.lora import is_embedding
 
 Format = Literal["float32", "bfloat16", "int8", "nf4"]
 
+FORMATS: tuple[Format, ...] = ("float32", "bfloat16", "int8", "nf4")
 QUANTIZED: tuple[Format, ...] = ("int8", "nf4")
 """Those for which bitsandbytes is needed; only the matrices of linear layers are held in them."""
+QUANTIZER = "bitsandbytes"
+"""The package that does it."""
 _BYTES: dict[Format, float] = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "nf4": 0.516}
 """Per weight. nf4: 4 bits, for 64 weights a scale in 8 bits, for 256 scales one in float32 (Dettmers et al. 2023)."""
 _OUTPUTS = {"lm_head", "embed_out", "output_projection"}
 
 
 def frozen_format(wanted: str, precision: str) -> Format:
-    """The format of weights that are not trained: `auto` takes bfloat16 where they are computed with in it anyway."""
+    """The format of weights that are not trained: `auto` is bfloat16 where that is what they are computed with."""
     if wanted == "auto":
         return "bfloat16" if precision == "bfloat16" else "float32"
     return wanted  # type: ignore[return-value]

@@ -15,6 +15,7 @@ from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
+from backend.engines.weight_formats import frozen_bytes, frozen_format
 from backend.models import inspection
 from backend.models.config import check_changed, estimate
 from backend.models.frozen_parameters import frozen_names
@@ -78,12 +79,13 @@ class TrainingLoad:
     def memory(self, rows: int) -> list[PlanPart]:
         """The memory of `rows` sequences in one forward pass on one device, in megabytes.
 
-        Weights, gradients and what the optimizer keeps are float32, the latter two for what trains alone. Activations follow Korthikanti et al. 2022 (about
+        Gradients, what the optimizer keeps and the weights that train are float32, other weights in `model.weights`.
+        Activations follow Korthikanti et al. 2022 (about
         34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
         thrice (logits, log-probabilities, gradient).
         """
         return [
-            PlanPart("Weights", 4 * self.parameters * self.split.share / MB),
+            PlanPart("Weights", self._weights_bytes * self.split.share / MB),
             PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
             PlanPart("Optimizer", 4 * state_per_weight(self.spec) * self.trainable * self.split.share / MB),
             PlanPart("Activations", self._activations_mb(rows)),
@@ -101,6 +103,18 @@ class TrainingLoad:
             model_type = str(inspection.read_config(self.folder).get("model_type", ""))
             return kind.count_trainable(validate(kind.Settings, self.spec.adapter, "adapter"), shapes, model_type)
         return self.parameters - sum(prod(shapes[name]) for name in frozen_names(shapes, self.spec.model.frozen))
+
+    @cached_property
+    def _weights_bytes(self) -> float:
+        kind = frozen_format(self.spec.model.weights, self.precision)
+        engine = registry.find("engine", self.spec.hardware.engine, "hardware.engine")
+        if kind not in engine.weight_formats or (self.spec.adapter is None and not self.spec.model.frozen):
+            return 4 * self.parameters
+        shapes = read_weights(self.folder).shapes
+        adapted = self.spec.adapter is not None
+        frozen = [*shapes] if adapted else frozen_names(shapes, self.spec.model.frozen)
+        others = self.trainable if adapted else self.parameters - sum(prod(shapes[name]) for name in frozen)
+        return frozen_bytes(shapes, frozen, kind) + 4 * others
 
     def _activations_mb(self, rows: int) -> float:
         shape, tokens = ModelShape(read_config(self.folder, self.spec)), rows * self.length

@@ -1,6 +1,7 @@
 """Loads a model for inference: tokenizer, weights and device, without what training needs."""
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import NewTokens
+from backend.engines.weight_formats import QUANTIZED, QUANTIZER
 from backend.hardware import devices, planner
 from backend.inference.spec import checkpoint_of, note_of, start_spec
 from backend.models import inspection
-from backend.models.saved_model import check_base, damaged_note_error, read_note
+from backend.models.adapter_files import is_alone
+from backend.models.saved_model import BASE, check_base, damaged_note_error, read_note
 from backend.preflight import model_options
 from backend.preflight.checks import locate_model
 from backend.preflight.datasets import ignore_progress, make_task, model_labels, with_max_length
@@ -61,6 +64,7 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
     note = note_of(checkpoint) if checkpoint is not None and begun is not None else read_note(folder)
     if begun is not None and begun.adapter is not None:
         check_base(checkpoint.folder if checkpoint else folder, note, folder)
+    spec = _with_weights_of_adapter(spec, folder, note)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
     facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
     tokenizer = open_tokenizer(
@@ -103,6 +107,26 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine)
     return OpenedModel(session, loaded, choice.words, compiled, folder)
+
+
+def _with_weights_of_adapter(spec: RunSpec, folder: Path, note: dict[str, Any] | None) -> RunSpec:
+    """The spec with an adapter's model quantized as it was in training, without which its numbers are others.
+
+    Raises InputError if that is not possible here.
+    """
+    base = (note or {}).get(BASE)
+    held = base.get("format") if isinstance(base, dict) and is_alone(folder) else None
+    if held not in QUANTIZED or spec.model.weights != "auto":
+        return spec
+    if find_spec(QUANTIZER) is None:
+        raise InputError(
+            "model.name_or_path: the adapter in {folder} was trained on a model in {held}, which needs bitsandbytes; "
+            "install it with: pip install 'burnish[quantized]'",
+            "model.name_or_path",
+            folder=folder,
+            held=held,
+        )
+    return spec.model_copy(update={"model": spec.model.model_copy(update={"weights": held})})
 
 
 def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:

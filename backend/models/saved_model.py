@@ -133,9 +133,9 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def base_fact(folder: Path, name: str) -> dict[str, str]:
-    """What an adapter's note stores about its base model in `folder`, named `name`."""
-    return {"name": name, "weights": _weights_digest(folder)}
+def base_fact(folder: Path, name: str, held: str = "float32") -> dict[str, str]:
+    """What an adapter's note stores about its base model in `folder`, named `name`, whose weights were `held` so."""
+    return {"name": name, "weights": _weights_digest(folder), "format": held}
 
 
 def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:

@@ -70,6 +70,7 @@ def check(
     where a setting is `auto`. Raises InputError.
     """
     check_engine(spec)
+    model_options.check_weights(spec)
     choice = _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None

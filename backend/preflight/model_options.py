@@ -1,6 +1,7 @@
 """Checks a spec's open settings with their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
 
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
+from backend.engines.weight_formats import QUANTIZED, QUANTIZER
 from backend.models import inspection
+from backend.models.adapter_files import is_alone
 from backend.models.frozen_parameters import may_match
 from backend.models.remote_code import check_config, decides_code, open_config
 from backend.models.weights import read_weights
@@ -52,9 +55,48 @@ def adapter_settings(spec: RunSpec) -> Section | None:
     return validate(kind.Settings, spec.adapter, "adapter")
 
 
+def check_weights(spec: RunSpec) -> None:
+    """Raises InputError if the run cannot hold its weights as `model.weights` says."""
+    wanted = spec.model.weights
+    if wanted in ("auto", "float32"):
+        return
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if wanted not in engine.weight_formats:
+        reason = message(
+            "{title} holds all weights in float32; choose float32, or train with PyTorch (hardware.engine: torch)",
+            title=engine.title,
+        )
+    elif spec.model.initialise == "from_config":
+        reason = message("new weights are drawn in float32; choose auto, or start from pretrained weights")
+    elif spec.adapter is None and not spec.model.frozen:
+        reason = message(
+            "{wanted} is for weights that are not trained, and this run trains all of them in float32; add an adapter "
+            "(adapter.type: lora), or choose auto",
+            wanted=wanted,
+        )
+    elif wanted in QUANTIZED and find_spec(QUANTIZER) is None:
+        reason = message(
+            "{wanted} needs bitsandbytes, which is not installed; install it with: pip install 'burnish[quantized]', "
+            "or choose bfloat16",
+            wanted=wanted,
+        )
+    else:
+        return
+    raise InputError("model.weights: {reason}", "model.weights", reason=reason)
+
+
 def check_model_options(spec: RunSpec, folder: Path) -> None:
     """Raises InputError if the model in `folder` does not accept the spec's options for it."""
     _check_config(spec, folder)
+    if spec.model.weights in QUANTIZED and is_alone(folder):
+        raise InputError(
+            "model.weights: {folder} holds an adapter, which must be merged with its model before that can be held in "
+            "{wanted}; export it first (burnish export RUN --model FOLDER --merged), or "
+            "choose auto",
+            "model.weights",
+            folder=folder,
+            wanted=spec.model.weights,
+        )
     if spec.model.tokenizer_options:
         name = spec.model.tokenizer or str(folder)
         open_tokenizer(name, options=spec.model.tokenizer_options, offline=is_offline())

@@ -23,6 +23,7 @@ from backend.data.features import Features
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.engines.engine import LoadRequest, Split
+from backend.engines.weight_formats import frozen_format
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
@@ -88,7 +89,8 @@ class RunSetup:
         session = self.session
         note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
         if session.spec.adapter is not None:
-            note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path)
+            held = frozen_format(session.spec.model.weights, self.precision)
+            note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path, held)
         return note
 
     def numbers(self, split: str) -> np.ndarray:
@@ -121,6 +123,7 @@ def set_up_run(
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     planner.check_new_weights(spec, model.folder)
+    model_options.check_weights(spec)
     splits = _read(folder, spec, model, earlier, stages, hosts)
     if is_trial:
         few = TRIAL_BATCHES * spec.training.batch_size

@@ -57,6 +57,7 @@ class JaxEntry:
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
+    weight_formats = ("float32",)
     continues = ("torch",)
 
     @staticmethod

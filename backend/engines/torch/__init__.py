@@ -8,6 +8,7 @@ from pydantic import Field
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
+from backend.engines.weight_formats import FORMATS
 
 
 class Settings(Section):
@@ -29,6 +30,7 @@ class TorchEntry:
     extra = "torch"
     optimizers = ()
     several_devices = False
+    weight_formats = FORMATS
     continues = ()
 
     @staticmethod

@@ -25,7 +25,13 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
-from backend.engines.torch.frozen_weights import float32_weight, float32_weights, is_quantized, is_transposed, save_float32
+from backend.engines.torch.frozen_weights import (
+    float32_weight,
+    float32_weights,
+    is_quantized,
+    is_transposed,
+    save_float32,
+)
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
 
 
@@ -92,9 +98,7 @@ class Adapter:
         layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
         changed = {f"{name}.base_layer.weight": partial(_merge_layer, layer) for name, layer in layers.items()}
         with float32_weights(self._model, folder, changed) as weights:
-            yield {
-                name.replace(".base_layer.", "."): value for name, value in weights.items() if ".lora_" not in name
-            }
+            yield {name.replace(".base_layer.", "."): value for name, value in weights.items() if ".lora_" not in name}
 
     def _adapter_weights(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
@@ -163,6 +167,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         config = LoraConfig(**{**learnt, "inference_mode": True})
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), config=config, ignore_mismatched_sizes=True)
+            _replace_small_layers(model)
             made.merge_and_unload()  # type: ignore[operator]
     except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, AssertionError) as error:
         first = next(iter(str(error).strip().splitlines()), "")
@@ -250,6 +255,24 @@ def _draw(model: nn.Module, seed: int) -> None:
             parameter.copy_(torch.from_numpy(draw_uniform(f"{PREFIX}{name}", tuple(parameter.shape), bound, seed)))
         elif ".lora_embedding_B." in name:  # of an embedding the other one is zero, and this one normal
             parameter.copy_(torch.from_numpy(draw_normal(f"{PREFIX}{name}", tuple(parameter.shape), seed)))
+
+
+def _replace_small_layers(model: PreTrainedModel) -> None:
+    """Merge what is learned into layers that are not float32 by replacing them: in their own format it would be rounded."""
+    for name, layer in [*model.named_modules()]:
+        if isinstance(layer, BaseTunerLayer) and layer.get_base_layer().weight.dtype is not torch.float32:
+            model.set_submodule(name, _merged_layer(layer))
+
+
+def _merged_layer(layer: Any) -> nn.Module:
+    base, weight = layer.get_base_layer(), nn.Parameter(_merge_layer(layer), requires_grad=False)
+    if is_quantized(base):
+        inputs, outputs, bias = base.in_features, base.out_features, base.bias
+        with torch.device("meta"):
+            base = Conv1D(outputs, inputs) if is_transposed(base) else nn.Linear(inputs, outputs, bias=bias is not None)
+        base.bias = bias
+    base.weight = weight
+    return base
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,15 @@ def float32_weight(layer: Any) -> torch.Tensor:
     """A layer's weight in float32 as its file has it, a copy if it is held otherwise."""
     if not is_quantized(layer):
         return layer.weight.detach().float()
-    from transformers.integrations.bitsandbytes import dequantize_bnb_weight
+    from bitsandbytes.functional import dequantize_4bit, int8_vectorwise_dequant
 
-    weight = dequantize_bnb_weight(layer.weight, getattr(layer, "state", None)).float()  # (outputs, inputs)
+    if type(layer).__name__ == "Linear8bitLt":
+        scales = layer.weight.SCB if layer.state.SCB is None else layer.state.SCB
+        weight = int8_vectorwise_dequant(layer.weight.data, scales)  # (outputs, inputs)
+    else:
+        state = copy(layer.weight.quant_state)
+        state.dtype = torch.float32  # it would round to what the file had
+        weight = dequantize_4bit(layer.weight.data, state)  # (outputs, inputs)
     return weight.T if is_transposed(layer) else weight
 
 

@@ -152,6 +152,8 @@ def _from_file(
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
+    for name in missing | mismatched:  # transformers makes what a file lacks in the format of the rest
+        parameters[name].data = parameters[name].data.float()
     if is_alone(loading.folder):
         import_bitsandbytes()  # before PEFT does
         from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
@@ -328,7 +330,6 @@ def _resize(model: PreTrainedModel, vocabulary: int) -> None:
 def _draw(names: list[str], model: PreTrainedModel, seed: int, account: LoadReport) -> None:
     parameters, config = dict(model.named_parameters()), model.config.to_dict()
     for name in names:
-        parameters[name].data = parameters[name].data.float()  # what the file lacks is made in the format of the rest
         parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
     account.new = names
 

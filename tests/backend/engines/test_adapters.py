@@ -117,9 +117,9 @@ def test_a_step_equals_that_of_peft_alone(case, lora, tmp_path):
     (numbers,) = engine.read([engine.train_step([batch], 0, 1e-2)])
     np.testing.assert_allclose([numbers.loss, numbers.gradient_norm], [loss.item(), norm.item()], atol=1e-5)
     merged = model.merge_and_unload().state_dict()
-    ours = engine._adapter.merge()
-    for name, value in merged.items():
-        np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
+    with engine._adapter.merged(tmp_path) as ours:
+        for name, value in merged.items():
+            np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
 def _plain_lora(case, engine, folder):

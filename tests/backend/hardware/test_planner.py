@@ -88,3 +88,23 @@ def test_encoder_and_decoder_are_both_counted(config):
     with torch.device("meta"):
         real = AutoModelForSeq2SeqLM.from_config(config).num_parameters()
     assert ModelShape(config.to_dict()).parameters() == pytest.approx(real, rel=0.05)
+
+
+@pytest.mark.parametrize("weights", ["bfloat16", "int8", "nf4"])
+@pytest.mark.parametrize("sections", [{"adapter": {"type": "lora"}}, {"model": {"frozen": ["embeddings", 1]}}])
+def test_weights_count_in_the_format_in_which_the_engine_holds_them(weights, sections):
+    from backend.engines.torch import Settings
+    from backend.engines.torch.engine import TorchEngine
+
+    sections = {**sections, "model": {**sections.get("model", {}), "weights": weights}}
+    made, engine = spec(**sections), TorchEngine()
+    engine.load(
+        LoadRequest(
+            folder=MODEL, head=HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b")), model=ModelSection(**made.model.model_dump()),
+            training=TrainingSection(learning_rate=2e-5), devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0,
+            hardware=Settings(threads=1), adapter=model_options.adapter_settings(made),
+        )
+    )  # fmt: skip
+    held = sum(each.nbytes for each in engine._model.parameters())
+    # The file holds a head for masked words, which the engine does not load, and lacks a pooler.
+    assert megabytes("Weights", **sections) == pytest.approx(held / 1e6, abs=0.3)

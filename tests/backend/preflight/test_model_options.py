@@ -7,7 +7,8 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.preflight.model_options import check_model_options
+from backend.preflight import model_options
+from backend.preflight.model_options import check_model_options, check_weights
 from backend.preflight.resolve import resolve
 
 MODEL = resource("demo", "bert-tiny")
@@ -95,3 +96,43 @@ def test_what_the_model_knows_passes(sections):
 def test_a_folder_without_weights_leaves_names_to_the_engine(tmp_path):
     shutil.copy(MODEL / "config.json", tmp_path)
     check_model_options(spec(model={"frozen": ["nothing.like.it"]}), tmp_path)
+
+
+LORA = {"adapter": {"type": "lora"}}
+
+
+@pytest.mark.parametrize(
+    ("sections", "sentence"),
+    [
+        ({}, "nf4 is for weights that are not trained, and this run trains all of them in float32; add an adapter"),
+        (
+            {"hardware": {"engine": "jax"}, **LORA},
+            "JAX holds all weights in float32; choose float32, or train with PyT",
+        ),
+        ({"model": {"initialise": "from_config", "frozen": [1]}}, "new weights are drawn in float32; choose auto"),
+    ],
+)
+def test_weights_that_cannot_be_quantized_are_refused_with_the_way_out(sections, sentence):
+    model = {"weights": "nf4", **sections.pop("model", {})}
+    with pytest.raises(InputError) as caught:
+        check_weights(spec(model=model, **sections))
+    assert str(caught.value).startswith(f"model.weights: {sentence}")
+
+
+def test_quantized_weights_need_their_package(monkeypatch):
+    wanted = spec(model={"weights": "nf4"}, **LORA)
+    check_weights(wanted)
+    monkeypatch.setattr(model_options, "QUANTIZER", "no_such_package")
+    with pytest.raises(InputError, match=r"nf4 needs bitsandbytes, .* pip install 'burnish\[quantized\]', or choose"):
+        check_weights(wanted)
+
+
+def test_an_adapter_alone_cannot_be_quantized_for_training(tmp_path: Path):
+    shutil.copytree(MODEL, tmp_path / "base")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(MODEL / "config.json", alone)
+    config = f'{{"peft_type": "LORA", "r": 2, "base_model_name_or_path": "{tmp_path / "base"}"}}'
+    (alone / "adapter_config.json").write_text(config, encoding="utf-8")
+    with pytest.raises(InputError, match="export it first"):
+        check_model_options(spec(model={"name_or_path": str(alone), "weights": "nf4"}, **LORA), alone)
