@@ -28,7 +28,7 @@ _SETTINGS = """
     schedule_timescale scheme scores seed separator sheet source source_ending source_language stride strict_entities target_ending
     target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
     train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
-    weight_decay whole_words window written_scheme
+    weight_decay weights whole_words window written_scheme
     text text_pair label tokens tags question context answers target
     hidden_size num_hidden_layers num_attention_heads num_key_value_heads intermediate_size max_position_embeddings vocab_size
     num_labels n_embd n_layer n_head n_positions d_model d_ff d_kv num_layers num_heads hidden_dropout_prob
@@ -39,9 +39,9 @@ SETTINGS = frozenset(_SETTINGS.split())
 _CHOICES = """
     13a BILOU BIO IOB1 IOBES adafactor adam adamw adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bg blocks both
     causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data de demo double el en
-    end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl inverse_sqrt
-    ja-mecab jax json jsonl ko-mecab linear lion lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
-    nearest never newline no_answer none one_cycle parallel parquet plain polynomial pretrained qnli qqp question_answering refuse
+    end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
+    inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
+    nearest never newline nf4 no_answer none one_cycle parallel parquet plain polynomial pretrained qnli qqp question_answering refuse
     repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
     text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli workbook xnli xpu zh
 """

@@ -74,7 +74,8 @@ def _unquantized(skeleton: PreTrainedModel, layers: Mapping[str, nn.Module], sma
 
 def finish(model: PreTrainedModel, precision: str) -> None:
     """Let layers accept what the layers before them compute, and the model be an ordinary one again."""
-    for part in model.modules():
+    layers: list[Any] = [*model.modules()]
+    for part in layers:
         if type(part).__name__ == "Linear4bit":
             part.support_avx512bf16_for_cpu = False  # an evaluation would leave weights through which no gradient goes
             part.weight.quant_state.dtype = _DTYPES[precision]
@@ -85,7 +86,7 @@ def finish(model: PreTrainedModel, precision: str) -> None:
         if isinstance(part, nn.Embedding):
             part.register_forward_hook(_as_float32)
         elif precision == "float32":  # else autocast converts the weights
-            part.forward = partial(_multiply, part)  # type: ignore[method-assign]
+            vars(part)["forward"] = partial(_multiply, part)
     if quantizer := getattr(model, "hf_quantizer", None):
         quantizer.remove_quantization_config(model)  # what is saved is not quantized
     vars(model).pop("hf_device_map", None)  # else saving takes all that is on the CPU for offloaded
