@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QStyle, QStyl
 
 from app.core.draft.data_source import paths_in_text
 from app.core.draft.draft_file import is_spec
-from app.core.i18n import inside, tr
+from app.core.formatting import name_of_path
+from app.core.i18n import inside, tr, trn
 from app.widgets.icon_label import IconToolButton
 
 REST_MS = 400
@@ -61,6 +62,7 @@ class PathField(QWidget):
     def set_value(self, value: Paths) -> None:
         """Show another path; emits nothing."""
         self._value = value or None
+        self.line.summary = _several_words(value) if isinstance(value, list) else ""
         text = "; ".join(value) if isinstance(value, list) else str(value or "")
         if self.line.text() != text:
             self.line.setText(text)
@@ -115,6 +117,12 @@ class PathField(QWidget):
             self.choose(paths if len(paths) > 1 else paths[0])
 
 
+def _several_words(paths: list[str]) -> str:
+    """`4 files: a.txt, b.txt, c.txt, d.txt`."""
+    count = trn("{count} file", "{count} files", len(paths))
+    return tr("{count}: {names}", count=count, names=", ".join(map(name_of_path, paths)))
+
+
 def dropped_paths(event: QDropEvent, specs: bool = False) -> list[str]:
     """The dropped local files and folders; `specs` are left to the page, which handles them by name."""
     paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
@@ -129,6 +137,14 @@ class PathLine(QLineEdit):
     """Shows the end of a path that is too long while it is not being edited: the starts are alike."""
 
     left_out = Qt.TextElideMode.ElideLeft
+    summary = ""
+    """What stands for a text of several paths, whose end would look like one path."""
+
+    def shortened(self, room: int) -> str:
+        """The text in this many pixels."""
+        if self.summary:
+            return self.fontMetrics().elidedText(self.summary, Qt.TextElideMode.ElideRight, room)
+        return self.fontMetrics().elidedText(self.text(), self.left_out, room)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the shortened text unless it fits or is being edited."""
@@ -139,7 +155,7 @@ class PathLine(QLineEdit):
         if self.hasFocus() or self.fontMetrics().horizontalAdvance(self.text()) <= room:
             super().paintEvent(event)
             return
-        elided = self.fontMetrics().elidedText(self.text(), self.left_out, room)
+        elided = self.shortened(room)
         with QPainter(self) as painter:
             self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelLineEdit, option, painter, self)
             painter.setPen(self.palette().color(QPalette.ColorRole.Text))

@@ -12,7 +12,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import KpiTile
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.inputs import QuietComboBox
-from app.widgets.forms.path_field import PathLine
+from app.widgets.forms.path_field import PathField, PathLine
 from app.widgets.icon_label import IconToolButton
 from app.widgets.page_layout import PageArea
 from app.widgets.pill import KINDS, Pill
@@ -277,6 +277,16 @@ def test_a_long_path_shows_its_end(qtbot, styled):
         line.resize(220, 32)
         pictures.append(line.grab().toImage())
     assert pictures[0] == pictures[1]
+
+
+def test_several_paths_do_not_look_like_the_last_one(qtbot, styled):
+    field = PathField("Training data", "")
+    qtbot.addWidget(field)
+    paths = [f"/home/one/novels/chapter{number}.txt" for number in range(4)]
+    field.set_value(paths)
+    assert field.line.shortened(150).startswith("4 files: chapter0")
+    field.set_value(paths[3])
+    assert field.line.shortened(150).endswith("chapter3.txt")
 
 
 def test_a_name_too_long_for_its_box_keeps_both_ends(qtbot, styled):
