@@ -40,6 +40,7 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
     guess = ColumnGuess(rows.table)
     guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
     columns = {part: one.column for part, one in guesses.items() if one.column is not None}
+    sheet = _suggest_sheet(section) if rows.sheets else None
     return DataPreview(
         columns=list(rows.table.column_names),
         rows=_first_rows(rows.table),
@@ -59,8 +60,9 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
         wrong_column=_wrong_column(parts, guess, columns, section, arguments.get("task")),
-        other_tasks=_other_tasks(parts, guess, columns, arguments.get("task")),
-        fix=_suggest_sheet(section) if rows.sheets else None,
+        # A title page says nothing about the task of the table behind it.
+        other_tasks=[] if sheet else _other_tasks(parts, guess, columns, arguments.get("task")),
+        fix=sheet,
     )
 
 

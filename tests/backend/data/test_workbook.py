@@ -9,6 +9,7 @@ import pytest
 from backend import registry
 from backend.contract.errors import InputError
 from backend.data.formats import workbook
+from backend.helper.queries.data import QUERIES
 from backend.inspect.data_report import data_report, request_of_data
 from backend.inspect.recognition import recognise
 from backend.preflight.datasets import choose_columns
@@ -152,6 +153,18 @@ def test_a_sheet_that_looks_like_a_table_is_offered_in_place_of_a_title_page(des
     assert (fix.title, fix.changes) == ("Read sheet Films", {"data.sheet": "Films"})
     assert fix.preview[:2] == ("text | stars | seen | good | sum", "a film | 3 | 2022-01-01 | true | 1.5")
     assert "“About” is used, but it does not look like a table; “Films” does:" in fix.sentence
+
+
+def test_a_title_page_says_nothing_about_the_task(desk):
+    words = ("Film reviews", "The texts are on the second sheet", "Ann wrote them")
+    page = "".join(f'<row r="{number}">{text(f"A{number}", one)}</row>' for number, one in enumerate(words, start=1))
+    path = xlsx(desk.folder / "a.xlsx", ("About", "visible", page), ("Films", "visible", FILMS))
+    preview = next(query.answer for query in QUERIES if query.name == "preview_data")
+    data = {"source": "files", "train": str(path)}
+    found = preview({"task": "text_classification", "data": data}, lambda progress: None)
+    assert (found.fix is not None, found.other_tasks) == (True, [])
+    found = preview({"task": "text_classification", "data": {**data, "sheet": "About"}}, lambda progress: None)
+    assert "causal_lm" in [other.task for other in found.other_tasks]
 
 
 def test_a_title_page_that_cannot_be_read_offers_the_sheet_in_its_refusal(desk):
