@@ -58,6 +58,7 @@ class JaxEntry:
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
     weight_formats = ("float32",)
+    logits_at_once = None
     continues = ("torch",)
 
     @staticmethod

@@ -31,6 +31,7 @@ class TorchEntry:
     optimizers = ()
     several_devices = False
     weight_formats = FORMATS
+    logits_at_once = 1 << 25
     continues = ()
 
     @staticmethod

@@ -24,9 +24,11 @@ from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
+from backend.engines.torch.model_tail import can_repeat
 from backend.engines.torch.target_logits import TargetLogits
 from backend.models.architectures import BEAM_CLASSES, explain_unsupported
 
+_TRIED_TOKENS = 6  # of the batch, at which a model is tried
 _NEVER = -1e30  # the logit that XLNet's own head gives to what is masked
 _BEAM_OUTPUTS = ("start_top_log_probs", "start_top_index", "end_top_log_probs", "end_top_index", "cls_logits")
 
@@ -255,10 +257,41 @@ class _Language:
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
+        self._can_repeat: bool | None = None  # whether logits can be computed in parts; unknown until needed
+
+    def answer(self, model: Any, batch: Batch) -> TargetLogits:
+        """Logits of the targets."""
+        targets = TargetLogits(self._labels(batch), self._device)
+        given = self._inputs(model, batch)
+        if targets.exceed_chunk(model) and self._try_repeating(model, batch):
+            return targets.postpone(model, lambda: model(**given))
+        return targets.compute(model, lambda: model(**given))
 
     def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
         """Cross-entropy of every target."""
         return answer.loss(self._smoothing)
+
+    def _inputs(self, model: Any, batch: Batch) -> dict[str, Any]:
+        """The arguments of the forward pass."""
+        return model_inputs(model, batch, self._device)
+
+    def _labels(self, batch: Batch) -> np.ndarray:
+        """The token that each position predicts. (batch, length)"""
+        return batch["labels"]
+
+    def _try_repeating(self, model: Any, batch: Batch) -> bool:
+        if self._can_repeat is None:
+            # Tokens of the batch itself: no others need be in place where the word embedding is trained by rows.
+            names = ("input_ids", "token_type_ids", "labels")
+            few = {name: batch[name][:1, :_TRIED_TOKENS] for name in names if name in batch}
+            few["attention_mask"] = np.ones_like(few["input_ids"])
+            given = self._inputs(model, few)
+            training = model.training
+            model.eval()
+            self._can_repeat = can_repeat(model, lambda: model(**given), self._labels(few).shape)
+            model.train(training)
+            torch.clear_autocast_cache()  # of weights that were converted without gradients
+        return self._can_repeat
 
 
 class CausalLanguage(_Language):
@@ -277,14 +310,18 @@ class CausalLanguage(_Language):
         """Logits of the positions that have a target after them."""
         if "segment" in batch:
             self._check_packing(model, batch)
-        given = model_inputs(model, batch, self._device, causal=True)
-        labels = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
-        targets = TargetLogits(next_labels(labels), self._device)
-        return targets.compute(model, lambda: model(**given, use_cache=False))
+        return super().answer(model, batch)
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length), at the position of the predicted token."""
         return {name: _shift_to_target(values) for name, values in _token_outputs(answer).items()}
+
+    def _inputs(self, model: Any, batch: Batch) -> dict[str, Any]:
+        return {**model_inputs(model, batch, self._device, causal=True), "use_cache": False}
+
+    def _labels(self, batch: Batch) -> np.ndarray:
+        own = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
+        return next_labels(own)
 
     def _check_packing(self, model: Any, batch: Batch) -> None:
         check_window(model, batch)
@@ -300,11 +337,6 @@ class MaskedLanguage(_Language):
     def model_class(config: PreTrainedConfig) -> Any:
         """Any encoder with a masked language modeling head."""
         return AutoModelForMaskedLM
-
-    def answer(self, model: Any, batch: Batch) -> TargetLogits:
-        """Logits of the targets."""
-        given = model_inputs(model, batch, self._device)
-        return TargetLogits(batch["labels"], self._device).compute(model, lambda: model(**given))
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` (batch, length) and the most likely tokens with their probabilities (batch, length, 5)."""
@@ -329,16 +361,14 @@ class SequenceToSequence(_Language):
         """Any encoder-decoder."""
         return AutoModelForSeq2SeqLM
 
-    def answer(self, model: Any, batch: Batch) -> TargetLogits:
-        """Logits of the answer's tokens; the decoder sees them one position later."""
-        given = model_inputs(model, batch, self._device)
-        given["decoder_input_ids"] = shift_right(model, tensor(batch["labels"], self._device))
-        targets = TargetLogits(batch["labels"], self._device)
-        return targets.compute(model, lambda: model(**given, use_cache=False))
-
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length of answers)."""
         return _token_outputs(answer)
+
+    def _inputs(self, model: Any, batch: Batch) -> dict[str, Any]:
+        # The decoder sees the answer's tokens one position later.
+        before = shift_right(model, tensor(batch["labels"], self._device))
+        return {**super()._inputs(model, batch), "decoder_input_ids": before, "use_cache": False}
 
 
 def next_labels(labels: np.ndarray) -> np.ndarray:

@@ -13,8 +13,10 @@ import torch
 from backend.engines.out_of_memory import out_of_memory
 
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 """`mallopt`'s parameters, as glibc's malloc.h numbers them."""
+_LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
+"""The largest threshold that glibc accepts, and the number of mapped blocks that it allows unless told otherwise."""
 
 
 class _GroupFiles(NamedTuple):
@@ -91,10 +93,29 @@ def keep_freed() -> None:
     glibc returns every large block to the kernel, which must clear it again: a third of a small model's step. Other C
     libraries have no such switch, so there this does nothing.
     """
+    _set_allocator(_TRIM_THRESHOLD, -1)
+    _set_allocator(_MMAP_MAX, 0)
+
+
+@contextmanager
+def return_large_blocks() -> Iterator[None]:
+    """Return blocks of more than 32 MiB that are allocated here to the kernel once they are free.
+
+    If `keep_freed` applied to them, small blocks would settle in the free space of large ones, which would then fit
+    nowhere: parts of the logits of a large vocabulary, one after another, took five times their memory.
+    """
+    _set_allocator(_MMAP_THRESHOLD, _LARGE)
+    _set_allocator(_MMAP_MAX, _MMAP_MAX_DEFAULT)
+    try:
+        yield
+    finally:
+        _set_allocator(_MMAP_MAX, 0)
+
+
+def _set_allocator(parameter: int, value: int) -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(_TRIM_THRESHOLD, -1)
-        mallopt(_MMAP_MAX, 0)
+        mallopt(parameter, value)
 
 
 def peak_mb(device: torch.device) -> float | None:

@@ -1,7 +1,7 @@
-"""Computes logits over a vocabulary at target positions only, and converts them to float32 in parts."""
+"""Computes logits over a vocabulary at target positions only, a part of them at a time."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 from backend.contract.heads import IGNORE
+from backend.engines.torch import TorchEntry
 from backend.engines.torch.inputs import tensor
+from backend.engines.torch.memory import return_large_blocks
+from backend.engines.torch.model_tail import ModelTail
 
-_CHUNK_ELEMENTS = 1 << 25
-"""Logits (targets × vocabulary) whose float32 copy is held at once: 128 MiB."""
+_CHUNK_ELEMENTS = TorchEntry.logits_at_once
+"""Logits (targets × vocabulary) that are held at once: 128 MiB in float32."""
 
 
 class TargetLogits:
@@ -26,14 +29,33 @@ class TargetLogits:
         # Without any target one place is computed and ignored: an empty loss would have no gradient to give.
         self._places = tensor(places if len(places) else np.zeros(1, dtype=np.int64), device)
         self.labels = tensor(labels.ravel(), device)[self._places]  # (targets,)
-        self.logits = torch.empty(0)
+        self._states = torch.empty(0)  # logits (targets, vocabulary), or hidden states (targets, hidden_size)
+        self._tail: ModelTail | None = None  # turns hidden states into logits
+        self._chunk = len(self.labels)  # targets whose logits are held at once
+
+    def exceed_chunk(self, model: Any) -> bool:
+        """Whether the logits of all targets are too many to be held at once."""
+        vocabulary = getattr(model.config.get_text_config(decoder=True), "vocab_size", 0)
+        return len(self.labels) * vocabulary > _CHUNK_ELEMENTS
 
     def compute(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
         """Run the forward pass with only the targets in the last layer: a vocabulary is wide and targets may be few."""
         with self._select_targets(model.get_output_embeddings()) as seen:
             logits = forward().logits  # (1, targets, vocabulary), or (batch, length, vocabulary)
         flat = logits.flatten(0, -2)
-        self.logits = flat if seen else flat[self._places]  # (targets, vocabulary)
+        self._states = flat if seen else flat[self._places]  # (targets, vocabulary)
+        self._chunk = max(1, _CHUNK_ELEMENTS // flat.shape[-1])
+        return self
+
+    def postpone(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
+        """Run the forward pass up to the last layer, of a model that `can_repeat`; logits are computed when used."""
+        self._tail = ModelTail(model, model.get_output_embeddings(), forward)
+        hidden = self._tail.hidden(self.shape, self._places)
+        if hidden is None:  # the last layer saw another shape than when it was tried
+            self._tail = None
+            return self.compute(model, forward)
+        self._states = hidden  # (targets, hidden_size)
+        self._chunk = max(1, _CHUNK_ELEMENTS // model.config.get_text_config(decoder=True).vocab_size)
         return self
 
     @contextmanager
@@ -58,24 +80,25 @@ class TargetLogits:
     def loss(self, label_smoothing: float) -> torch.Tensor:
         """Summed cross-entropy, float32."""
 
-        def total(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        def total(states: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
             return cross_entropy(
-                logits.float(), labels, ignore_index=IGNORE, reduction="sum", label_smoothing=label_smoothing
+                self._logits(states), labels, ignore_index=IGNORE, reduction="sum", label_smoothing=label_smoothing
             )
 
-        if len(self.labels) <= self._chunk:
-            return total(self.logits, self.labels)
-        # Recomputing a chunk's softmax in the backward pass keeps one float32 chunk instead of all of them.
-        parts = [
-            checkpoint(total, logits, labels, use_reentrant=False)
-            for logits, labels in zip(self.logits.split(self._chunk), self.labels.split(self._chunk), strict=True)
-        ]
-        return torch.stack(parts).sum()
+        with self._surroundings():
+            if len(self.labels) <= self._chunk:
+                return total(self._states, self.labels)
+            if self._tail is not None and not self._tail.float16:  # whose gradients need the backward pass's scale
+                return _sum_with_gradients(total, self._parts(), self._states)
+            # Recomputing a chunk in the backward pass keeps one chunk instead of all of them.
+            parts = [checkpoint(total, *part, use_reentrant=False) for part in self._parts()]
+            return torch.stack(parts).sum()
 
     def chunks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Float32 logits and labels, in parts."""
-        for logits, labels in zip(self.logits.split(self._chunk), self.labels.split(self._chunk), strict=True):
-            yield logits.float(), labels
+        with self._surroundings():
+            for states, labels in self._parts():
+                yield self._logits(states), labels
 
     def scatter(self, parts: list[torch.Tensor]) -> np.ndarray:
         """Values (targets, …) at their positions in the grid, zeros elsewhere. (batch, length, …)"""
@@ -85,6 +108,76 @@ class TargetLogits:
         grid[places[known]] = values[known]
         return grid.view(*self.shape, *values.shape[1:]).cpu().numpy()  # (batch, length, …)
 
-    @property
-    def _chunk(self) -> int:
-        return max(1, _CHUNK_ELEMENTS // self.logits.shape[-1])
+    def _logits(self, states: torch.Tensor) -> torch.Tensor:
+        return (states if self._tail is None else self._tail.logits(states)).float()  # (targets, vocabulary)
+
+    def _parts(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        return zip(self._states.split(self._chunk), self.labels.split(self._chunk), strict=True)
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[None]:
+        """What logits that were postponed are computed in: the forward pass's autocast, and an allocator for parts."""
+        if self._tail is None:
+            yield
+            return
+        with self._tail.autocast(), return_large_blocks() if self._states.device.type == "cpu" else nullcontext():
+            yield
+
+
+def _sum_with_gradients(
+    loss_of: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    parts: Iterator[tuple[torch.Tensor, torch.Tensor]],
+    hidden: torch.Tensor,
+) -> torch.Tensor:
+    """The summed loss of all parts, whose gradients are computed here, part by part.
+
+    Were they left to the backward pass, it would compute every part's logits again: a third more work.
+    """
+    total = torch.zeros((), device=hidden.device)
+    weights: list[torch.Tensor] = []
+    by_hidden: list[torch.Tensor] = []
+    by_weight: list[torch.Tensor] = []
+    for states, labels in parts:
+        states = states.detach().requires_grad_(hidden.requires_grad)
+        loss = loss_of(states, labels)
+        weights = weights or [leaf for leaf in _leaves(loss) if leaf is not states]
+        found = list(torch.autograd.grad(loss, [*weights, states] if hidden.requires_grad else weights))
+        if hidden.requires_grad:
+            by_hidden.append(found.pop())
+        if by_weight:
+            for summed in reversed(by_weight):
+                summed += found.pop()  # the last reference: one vocabulary-sized gradient less
+        else:
+            by_weight = [each.contiguous() for each in found]
+        total += loss.detach()
+    if hidden.requires_grad:
+        weights, by_weight = [*weights, hidden], [*by_weight, torch.cat(by_hidden)]
+    return _KnownGradients.apply(total, by_weight, *weights)
+
+
+def _leaves(loss: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that gradients of the loss can be taken of."""
+    nodes, seen, found = [loss.grad_fn], set(), []
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if (leaf := getattr(node, "variable", None)) is not None:
+            found.append(leaf)
+        nodes += [following for following, _ in node.next_functions]
+    return found
+
+
+class _KnownGradients(torch.autograd.Function):
+    """A number whose gradients by the given tensors are known; the list of them is emptied when they are used."""
+
+    @staticmethod
+    def forward(ctx: Any, number: torch.Tensor, gradients: list[torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.gradients = gradients
+        return number.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        # A parameter takes over a gradient that nothing else refers to, and copies any other.
+        return (None, None, *(ctx.gradients.pop(0).mul_(grad_outputs[0]) for _ in range(len(ctx.gradients))))

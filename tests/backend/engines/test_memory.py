@@ -11,15 +11,17 @@ from backend.engines.torch.memory import available_bytes
 
 COUNT = """
 import json, resource, sys, torch
+from contextlib import nullcontext
 from backend.engines.torch import memory
 
-if sys.argv[1] == "kept":
+if sys.argv[1] != "given back":
     memory.keep_freed()
-for _ in range(3):
-    torch.ones(16_000_000)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(5):
-    torch.ones(16_000_000)
+with memory.return_large_blocks() if sys.argv[1] == "large" else nullcontext():
+    for _ in range(3):
+        torch.ones(16_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        torch.ones(16_000_000)
 print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
 """
 
@@ -30,6 +32,12 @@ def test_memory_that_a_tensor_gave_back_is_taken_again_without_the_kernel():
     given_back = page_faults("given back")
     # In some processes the kernel lays a library where the heap would have to grow.
     assert any(100 * page_faults("kept") < given_back for _ in range(8))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
+def test_large_blocks_are_given_back_where_that_is_wanted():
+    assert 2 * page_faults("large") > page_faults("given back")
 
 
 def page_faults(how: str) -> int:
