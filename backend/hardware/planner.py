@@ -82,7 +82,7 @@ class TrainingLoad:
         Gradients, what the optimizer keeps and the weights that train are float32, other weights in `model.weights`.
         Activations follow Korthikanti et al. 2022 (about
         34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
-        thrice (logits, log-probabilities, gradient).
+        thrice (logits, log-probabilities, gradient), as many at once as the engine computes.
         """
         return [
             PlanPart("Weights", self._weights_bytes * self.split.share / MB),
@@ -121,9 +121,18 @@ class TrainingLoad:
         recomputed = self.spec.training.gradient_checkpointing
         per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
         attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
-        logits = tokens * shape.vocabulary * 3 * 4 if self.head.declared.over_vocabulary else 0
         width = 4 if self.precision == "float32" else 2
+        logits = self._logits_bytes(shape, tokens) if self.head.declared.over_vocabulary else 0
         return (shape.layers * (per_layer + attention) * width + logits) / MB
+
+    def _logits_bytes(self, shape: ModelShape, tokens: int) -> int:
+        logits = tokens * shape.vocabulary
+        at_once = registry.find("engine", self.spec.hardware.engine, "hardware.engine").logits_at_once
+        if at_once is None or logits <= at_once:
+            return logits * 3 * 4
+        # Parts of the logits, each of which makes a gradient of the whole output layer if that trains.
+        gradient = 0 if self.spec.adapter is not None else shape.vocabulary * shape.hidden
+        return (at_once * 3 + gradient) * 4
 
     def fits(self, rows: int, available_mb: float) -> bool:
         """Whether this many rows per pass need at most the free memory, with no reserve."""

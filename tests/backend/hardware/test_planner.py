@@ -51,6 +51,26 @@ def trained_by_the_engine(**sections) -> int:
     return loaded.trainable - (2 * 128 + 2)
 
 
+def logits_mb(engine: str, rows: int) -> float:
+    """What a language head adds to the activations of a row classifier."""
+    made = spec(hardware={"engine": engine})
+    heads = (Head.CAUSAL_LM, Head.SEQUENCE_CLASSIFICATION)
+    language, plain = (
+        planner.total(planner.TrainingLoad(made, MODEL, head, 512, 4_000_000, "float32").memory(rows)) for head in heads
+    )
+    return language - plain
+
+
+def test_parts_of_the_logits_do_not_grow_with_the_batch():
+    assert logits_mb("torch", 8) == pytest.approx(logits_mb("torch", 16))
+    assert logits_mb("torch", 16) < logits_mb("jax", 16) / 2
+    assert logits_mb("jax", 16) == pytest.approx(2 * logits_mb("jax", 8))
+
+
+def test_few_logits_are_computed_at_once():
+    assert logits_mb("torch", 1) == logits_mb("jax", 1)
+
+
 @pytest.mark.parametrize(
     "sections",
     [
