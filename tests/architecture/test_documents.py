@@ -15,7 +15,7 @@ from tests.architecture.source import Module
 
 ROOT = Path(__file__).parents[2]
 GUIDE = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guide").glob("*.md"))
-PAGES = ["README.md", *GUIDE, "docs/jax.md", "docs/results.md", "docs/settings.md", "docs/speed.md"]
+PAGES = ["README.md", *GUIDE, "docs/jax.md", "docs/memory.md", "docs/results.md", "docs/settings.md", "docs/speed.md"]
 """What people read who use Burnish."""
 DOCUMENTS = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 FENCED = r"^```(\w*)\n(.*?)^```"
