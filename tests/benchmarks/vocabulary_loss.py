@@ -38,7 +38,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(_measure(*options.one, options)))
+        way, training = options.one
+        print(json.dumps(_measure(way, training, options)))
         return
     with tempfile.TemporaryDirectory(prefix="burnish-vocabulary-loss-") as folder:
         _build(Path(folder), options.vocabulary, options.hidden)
@@ -52,8 +53,11 @@ def _compare(training: str, folder: str, rounds: int) -> None:
         for way in WAYS:
             command = [sys.executable, "-m", "tests.benchmarks.vocabulary_loss", *sys.argv[1:]]
             command += ["--folder", folder, "--one", way, training]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            best[way] = {name: min(value, best.get(way, found)[name]) for name, value in found.items()}
+            found: dict[str, float] = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            )
+            former = best.get(way, found)
+            best[way] = {name: min(value, former[name]) for name, value in found.items()}
     for way, words in WAYS.items():
         one = best[way]
         print(
