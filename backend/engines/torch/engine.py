@@ -22,6 +22,7 @@ from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
+from backend.engines.weight_formats import frozen_format
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -47,8 +48,8 @@ class TorchEngine:
         self._device = torch.device(loading.devices[0])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
-        elif self._device.type == "cpu":
-            memory.keep_freed()
+        elif self._device.type == "cpu" and frozen_format(loading.model.weights, loading.precision) == "float32":
+            memory.keep_freed()  # else each layer's weights in float32, which are made anew, would add up
         self._precision = Precision(self._device, loading.precision)
         self._facts, self._training = loading.head, loading.training
         with memory.translate_out_of_memory():
