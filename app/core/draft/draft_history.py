@@ -83,6 +83,10 @@ class History(Generic[Moment]):
         del self._moments[:surplus], self._steps[:surplus]
         self._at -= surplus
 
+    def end_typing(self) -> None:
+        """What is typed next is another step, even in the same field."""
+        self._typed_at = float("-inf")
+
     def amend(self, moment: Moment) -> None:
         """The current state was completed automatically, for example by guessed columns: this is not a step."""
         self._moments[self._at] = moment

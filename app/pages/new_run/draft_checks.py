@@ -287,13 +287,13 @@ class DraftChecks(QObject):
     def _plan_arguments(self) -> dict[str, Any] | None:
         self.plan = None
         self.problems.pop("plan", None)
-        if self._controller.catalog is None or not self._plannable or self._needs_weights():
+        if self._controller.catalog is None or not self._plannable or self.needs_weights():
             self.emptied.emit("plan")
             return None
         self.asking.emit("plan", None)
         return {"spec": self._draft.values()}
 
-    def _needs_weights(self) -> bool:
+    def needs_weights(self) -> bool:
         """Whether a plan would need an unrequested model download: an adapter's size is computed from the weights."""
         trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
         return trains_a_part and (self.model is None or self.model.found == "hub")

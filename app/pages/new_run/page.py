@@ -158,7 +158,7 @@ class Page(QWidget):
         self.starter.started.connect(self.run_started)
         self.starter.refused.connect(self._on_refused)
         self.starter.plan_requested.connect(lambda: self.jump("settings"))
-        controller.history_changed.connect(self.starter.forget_request)
+        controller.history_changed.connect(self.starter.follow_change)
         for part in (controller, self.presets, self.starter):
             part.message.connect(self.message)
         self.starter.look_at_others()
@@ -397,6 +397,7 @@ class Page(QWidget):
         """Start or queue the run; if it is refused, show the command line's message."""
         self.flush()
         if not self.reason():
+            self.controller.history.end_typing()  # else undo would not lead back to what is started
             self.starter.start(queue=queue)
 
     def measure(self) -> None:

@@ -1,4 +1,7 @@
-"""Starts the draft as a run or adds it to the queue, by the same command as on a terminal; asks if the disk is too small."""
+"""Starts the draft as a run or adds it to the queue, by the same command as on a terminal; asks if the disk is too small.
+
+What was in the draft when the user pressed the button is what is started, whatever becomes of the draft meanwhile.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,23 +11,31 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.core import formatting
-from app.core.draft.draft import Draft
+from app.core.draft.draft import Draft, Values
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_spec import read_subject
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.start_bar import disk_warning
 from app.services.context import AppContext
-from app.services.job import QUEUE
+from app.services.job import NO_CONSENT, QUEUE, Consent
 from app.widgets.question import Question
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.protocol import ErrorReply
 
 
 @dataclass(frozen=True)
 class StartRequest:
-    """To start the draft or to queue it; `agreed` is the warning despite which the user wants it."""
+    """To start or to queue these values of the draft; `agreed` is the warning despite which the user wants it."""
 
     queue: bool
+    values: Values
+    consent: Consent = NO_CONSENT
+    needs_weights: bool = False
+    """It cannot be planned before the model is downloaded."""
     agreed: str = ""
+    plan: RunPlan | None = None
+    """Its own one, if the draft was changed before it was planned."""
 
 
 class StartController(QObject):
@@ -48,12 +59,14 @@ class StartController(QObject):
         self._page = page
         self._context, self._draft, self._checks, self._shortage = context, draft, checks, shortage
         self.busy = False
-        self._name = ""
-        """Of the run that is being started."""
+        self._submitted: Values = {}
+        """The run that is being started."""
         self.question: Question | None = None
         """Whether to start despite a warning, while it is open."""
+        self._is_apart = False
+        """Whether the question is about other settings than the draft's."""
         self._request: StartRequest | None = None
-        """The one that waits for its plan."""
+        """The one that waits for the draft's plan."""
         checks.planned.connect(lambda plan: self._on_plan_over("plan"))
         checks.emptied.connect(self._on_plan_over)
         checks.refused.connect(lambda topic, mistake: self._on_plan_over(topic))
@@ -76,48 +89,69 @@ class StartController(QObject):
     def start(self, *, queue: bool = False) -> None:
         """Start or queue the run once its plan is known; if that warns, the user is asked first."""
         if not self.busy:
-            self._follow(StartRequest(queue))
+            checks = self._checks
+            self._follow(StartRequest(queue, self._draft.values(), checks.consent(), checks.needs_weights()))
 
-    def forget_request(self) -> None:
-        """The draft is another than the one that was to be started, or that the question is about."""
-        if self.question is not None:
+    def follow_change(self) -> None:
+        """The draft has changed: its plan is no longer about what waits to be started, or what the question is about."""
+        if self.question is not None and not self._is_apart:
             self.question.reject()
-        if (request := self._request) is not None:
-            self._end_request()
-            words = (
-                tr(
-                    "Not added to the queue: the settings changed before the cost was known. Press “Add to queue” again."
-                )
-                if request.queue
-                else tr("Not started: the settings changed before the cost was known. Press “Start training” again.")
+        request, self._request = self._request, None
+        if request is None:
+            return
+        if request.needs_weights:
+            self._submit(request)
+        else:
+            self._context.client.ask(
+                "plan",
+                {"spec": request.values},
+                lambda plan: self._on_own_plan(replace(request, plan=plan)),
+                lambda mistake: self._on_no_plan(request, mistake),
             )
-            self.message.emit("warning", words)
 
-    def _end_request(self) -> None:
-        self._request = None
+    def _on_own_plan(self, request: StartRequest) -> None:
         self._set_busy(False)
+        self._follow(request)
+
+    def _on_no_plan(self, request: StartRequest, mistake: ErrorReply) -> None:
+        self._set_busy(False)
+        self._say_not_started(request, formatting.sentence(mistake.message, mistake.field))
+
+    def _say_not_started(self, request: StartRequest, problem: str) -> None:
+        name, problem = str(request.values.get("name", "")), formatting.with_full_stop(problem)
+        self.message.emit(
+            "error",
+            tr("“{name}” was not added to the queue. {problem} Undo restores its settings.", name=name, problem=problem)
+            if request.queue
+            else tr("“{name}” was not started. {problem} Undo restores its settings.", name=name, problem=problem),
+        )
 
     def _follow(self, request: StartRequest) -> None:
-        if self._checks.is_planning:
+        if request.plan is not None:
+            if request.plan.problems:
+                self._say_not_started(request, formatting.sentence(request.plan.problems[0]))
+            else:
+                self._ask_or_submit(request, disk_warning(request.plan))
+        elif self._checks.is_planning:
             self._request = request
             self._set_busy(True, queue=request.queue)
+        elif blocker := self._checks.blocker():
+            self.message.emit("warning", blocker)
         else:
-            self._follow_planned(request)
+            self._ask_or_submit(request, self._shortage() or disk_warning(self._checks.plan))
 
     def _on_plan_over(self, topic: str) -> None:
         request = self._request
         if topic == "plan" and request is not None:
-            self._end_request()
-            self._follow_planned(request)
+            self._request = None
+            self._set_busy(False)
+            self._follow(request)
 
-    def _follow_planned(self, request: StartRequest) -> None:
-        warning = self._shortage() or disk_warning(self._checks.plan)
-        if blocker := self._checks.blocker():
-            self.message.emit("warning", blocker)
-        elif warning not in ("", request.agreed):
+    def _ask_or_submit(self, request: StartRequest, warning: str) -> None:
+        if warning not in ("", request.agreed):
             self._ask(warning, request)
         else:
-            self._submit(queue=request.queue)
+            self._submit(request)
 
     def _ask(self, warning: str, request: StartRequest) -> None:
         words = (
@@ -127,12 +161,13 @@ class StartController(QObject):
         )
         question = Question(self._page, *words[:2], warning)
         question.setIcon(QMessageBox.Icon.Warning)
-        self.question = question
+        self.question, self._is_apart = question, request.plan is not None
         start = question.addButton(words[2], QMessageBox.ButtonRole.AcceptRole)
-        plan = question.addButton(tr("Show the plan"), QMessageBox.ButtonRole.ActionRole)
+        if not self._is_apart:  # else the plan in view is about another run
+            plan = question.addButton(tr("Show the plan"), QMessageBox.ButtonRole.ActionRole)
+            plan.clicked.connect(self.plan_requested)
         question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
         start.clicked.connect(lambda: self._follow(replace(request, agreed=warning)))
-        plan.clicked.connect(self.plan_requested)
         question.finished.connect(self._on_question_closed)
         question.finished.connect(question.deleteLater)
         question.open()
@@ -140,13 +175,16 @@ class StartController(QObject):
     def _on_question_closed(self) -> None:
         self.question = None
 
-    def _submit(self, *, queue: bool) -> None:
+    def _submit(self, request: StartRequest) -> None:
         """Submit the spec with this user's consents; in the queue it starts when the others are over."""
         self._checks.stop_measuring()  # it would take from the run what the run is to have
-        self._set_busy(True, queue=queue)
-        values, consent = self._draft.values(), self._checks.consent()
-        self._name = str(values.get("name", ""))
-        self._context.jobs.start(values, self._on_started, self._on_refused, consent, queue=queue)
+        self._set_busy(True, queue=request.queue)
+        self._submitted = request.values
+
+        def refuse(sentence: str) -> None:
+            self._on_refused(request, sentence)
+
+        self._context.jobs.start(request.values, self._on_started, refuse, request.consent, queue=request.queue)
 
     def copy_command(self, *, queue: bool = False) -> None:
         """Put the command that starts the same run, or queues it, on the clipboard."""
@@ -166,12 +204,17 @@ class StartController(QObject):
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
             words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])
-            self.message.emit("success", tr("Added {name} to the queue. {words}.", name=self._name, words=words))
+            self.message.emit(
+                "success", tr("Added {name} to the queue. {words}.", name=self._submitted.get("name", ""), words=words)
+            )
         else:
             self.started.emit(path)
         # Last, as a full disk must not keep the run from being shown.
-        self._context.preferences.remember_model(str(self._draft.get("model.name_or_path")))
+        self._context.preferences.remember_model(str(self._submitted["model"]["name_or_path"]))
 
-    def _on_refused(self, sentence: str) -> None:
+    def _on_refused(self, request: StartRequest, sentence: str) -> None:
         self._set_busy(False)
-        self.refused.emit(sentence)
+        if self._draft.values() == request.values:
+            self.refused.emit(sentence)
+        else:  # the field that is wrong may no longer be in view
+            self._say_not_started(request, formatting.sentence(sentence))

@@ -47,6 +47,14 @@ def test_a_pause_begins_another_step():
     assert history.undo() == "a"
 
 
+def test_typing_that_was_ended_is_continued_in_another_step():
+    history = History("", now=Clock())
+    history.record("a", Step("One", "one"))
+    history.end_typing()
+    history.record("ab", Step("One", "one"))
+    assert history.undo() == "a"
+
+
 def test_what_is_typed_and_deleted_again_is_no_step():
     history = History("", now=Clock())
     history.record("a", Step("One", "one"))

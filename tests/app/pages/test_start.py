@@ -30,6 +30,14 @@ def started(context, monkeypatch) -> list[dict[str, Any]]:
     return runs
 
 
+@pytest.fixture
+def submitted(context, monkeypatch) -> list[tuple[dict[str, Any], bool]]:
+    """The specs of what was started, and whether in the queue."""
+    runs: list[tuple[dict[str, Any], bool]] = []
+    monkeypatch.setattr(context.jobs, "start", lambda spec, *given, queue: runs.append((spec, queue)))
+    return runs
+
+
 def planned(qtbot, page: Page, key: str, value: int) -> None:
     page.controller.change(key, value)
     qtbot.waitUntil(lambda: page.checks.plan is not None)
@@ -77,26 +85,60 @@ def test_a_start_waits_for_the_plan(qtbot, demo, started):
     qtbot.waitUntil(lambda: started == [{"queue": False}])
 
 
-def test_a_change_takes_back_a_start_that_waits(qtbot, demo, started):
+def test_a_start_that_waits_keeps_its_settings_when_the_draft_changes(qtbot, demo, submitted):
     demo.controller.change("training.seed", 7)
     demo.start_bar.start.click()
-    with qtbot.waitSignal(demo.message) as said:
-        demo.controller.change("training.seed", 8)
-    assert said.args[1].startswith("Not started: the settings changed")
-    assert demo.start_bar.start.text() == "Start training"
-    qtbot.waitUntil(lambda: demo.checks.plan is not None)
-    assert started == []
+    demo.controller.change("training.seed", 8)
+    assert demo.start_bar.start.text() == "Starting…"
+    qtbot.waitUntil(lambda: [(one["training"]["seed"], queue) for one, queue in submitted] == [(7, False)])
+    assert demo.draft.get("training.seed") == 8
 
 
-def test_a_change_takes_back_a_run_that_waits_to_be_queued_and_says_so(qtbot, demo, started):
+def test_a_run_that_waits_to_be_queued_keeps_its_settings_through_several_changes(qtbot, demo, submitted):
     demo.controller.change("training.seed", 7)
     demo.starter.start(queue=True)
     assert (demo.start_bar.queue.text(), demo.start_bar.start.text()) == ("Adding…", "Start training")
+    demo.controller.change("training.seed", 8)
+    demo.controller.start_over()
+    qtbot.waitUntil(lambda: [(one["training"]["seed"], queue) for one, queue in submitted] == [(7, True)])
+
+
+def test_what_blocks_settings_that_were_left_behind_is_said(qtbot, demo, submitted):
+    demo.controller.change("training.batch_size", ABSURD)
+    demo.start(queue=True)
     with qtbot.waitSignal(demo.message) as said:
-        demo.controller.change("training.seed", 8)
-    assert said.args[1].startswith("Not added to the queue: the settings changed")
+        demo.controller.change("training.batch_size", 8)
+    assert said.args[1].startswith("“sentiment” was not added to the queue. ")
+    assert "does not fit" in said.args[1]
     assert demo.start_bar.queue.text() == "Add to queue"
-    assert started == []
+    demo.controller.undo()
+    assert demo.draft.get("training.batch_size") == ABSURD
+    assert submitted == []
+
+
+def test_a_warning_about_settings_that_were_left_behind_is_asked_about(qtbot, demo, submitted):
+    demo.controller.change("training.epochs", TOO_MANY)
+    demo.start_bar.start.click()
+    demo.controller.change("training.epochs", 1)
+    qtbot.waitUntil(lambda: demo.starter.question is not None)
+    demo.controller.change("training.seed", 8)
+    assert "Show the plan" not in [one.text() for one in demo.starter.question.findChildren(QPushButton)]
+    answer(demo, "Start anyway")
+    assert [one["training"]["epochs"] for one, _ in submitted] == [TOO_MANY]
+
+
+def test_a_refusal_of_a_draft_that_has_changed_since_marks_nothing_in_the_new_one(qtbot, demo, context, monkeypatch):
+    refusals = []
+    monkeypatch.setattr(
+        context.jobs, "start", lambda spec, on_started, on_error, *_, **options: refusals.append(on_error)
+    )
+    demo.start_bar.start.click()
+    demo.controller.change("training.seed", 8)
+    with qtbot.waitSignal(demo.message) as said:
+        refusals[0]("training.seed: it is taken")
+    assert said.args[1].startswith("“sentiment” was not started. ")
+    qtbot.waitUntil(lambda: demo.checks.plan is not None)
+    assert demo.reason() == ""
 
 
 def test_a_start_that_waits_asks_if_its_plan_warns(qtbot, demo, started):
