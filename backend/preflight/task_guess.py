@@ -11,16 +11,25 @@ from backend.preflight.column_guess import ColumnGuess, GuessReason, guess_by_na
 
 _TEXT_WORDS = 2
 """A column with fewer words in its median cell contains names, not texts."""
+_LABEL_WORDS = 4
+"""A column with more words in its median cell contains texts, not labels."""
+_LANGUAGE_MODELS = ("causal_lm", "masked_lm")
 
 
 def guess_other_tasks(
     task: str, roles: Iterable[Column], guess: ColumnGuess, columns: Mapping[str, str]
 ) -> list[OtherTask]:
-    """The tasks that suit the columns better than `task`; none if there is a suitable column for each of its roles.
+    """The tasks that suit the columns better than `task`.
+
+    If there is a suitable column for each of its roles, they are only a hint: scores may be no labels, and a language model
+    would train on the texts of a labelled table without the labels.
 
     `columns` are the columns in use by role. Several are offered only if the data does not say which one is meant.
     """
+    roles = [role for role in roles if role.required]
     if _is_suitable(roles, guess, columns):
+        if task in _LANGUAGE_MODELS and [role.name for role in roles] == ["text"]:
+            return _guess_labelled_tasks(guess)
         label = columns.get("label", "")
         may_be_scores = task == "text_classification" and label in guess.summaries and _holds_fractions(guess, label)
         return [OtherTask("text_regression", _describe_scores(guess.summaries[label]))] if may_be_scores else []
@@ -28,6 +37,14 @@ def guess_other_tasks(
         others = [name for name in names if name != task]
         if len(others) == len(names) and (reason := find_reason(guess)):
             return [OtherTask(name, reason) for name in others]
+    return []
+
+
+def _guess_labelled_tasks(guess: ColumnGuess) -> list[OtherTask]:
+    """The task for a table of texts whose other column is named for labels or scores, or is the only other one."""
+    for name, find_reason in _LABELLED_RULES:
+        if reason := find_reason(guess):
+            return [OtherTask(name, reason)]
     return []
 
 
@@ -41,12 +58,11 @@ def describe_other_tasks(others: Iterable[OtherTask]) -> str:
 
 
 def _is_suitable(roles: Iterable[Column], guess: ColumnGuess, columns: Mapping[str, str]) -> bool:
-    needed = [role for role in roles if role.required]
     return all(
         (name := columns.get(role.name)) is not None
         and name in guess.summaries
         and not guess.unfit(role, guess.summaries[name])
-        for role in needed
+        for role in roles
     )
 
 
@@ -93,6 +109,19 @@ def _find_labels(guess: ColumnGuess) -> str:
     )
 
 
+def _find_repeated_labels(guess: ColumnGuess) -> str:
+    """As `_find_labels`, but what describes each text, such as its source, is no label."""
+    columns = guess.table.column_names
+    names = _find_named_columns(guess, "text_classification", ("label",))
+    if not names and len(columns) == len(("text", "label")):
+        names = [name for name in columns if not _is_text(guess, name)]
+    return _find_labels(guess) if any(_holds_repeated_words(guess, name) for name in names) else ""
+
+
+def _find_named_scores(guess: ColumnGuess) -> str:
+    return _find_scores(guess) if _find_named_columns(guess, "text_regression", ("label",)) else ""
+
+
 def _find_running_text(guess: ColumnGuess) -> str:
     names = guess.table.column_names
     is_running_text = len(names) == 1 and _is_text(guess, names[0])
@@ -105,9 +134,15 @@ _RULES: tuple[tuple[tuple[str, ...], Callable[[ColumnGuess], str]], ...] = (
     (("seq2seq_lm",), _find_target_texts),
     (("text_regression",), _find_scores),
     (("text_classification",), _find_labels),
-    (("causal_lm", "masked_lm"), _find_running_text),
+    (_LANGUAGE_MODELS, _find_running_text),
 )
 """Tasks, and the function that finds the reason for them in the data; the first one that finds a reason wins."""
+_LABELLED_RULES: tuple[tuple[str, Callable[[ColumnGuess], str]], ...] = (
+    ("question_answering", _find_answers),
+    ("text_classification", _find_repeated_labels),
+    ("text_regression", _find_named_scores),
+)
+"""The same for texts that a language model could train on; labels come first, as few numbers are labels."""
 
 
 def _roles_of(task: str) -> dict[str, Column]:
@@ -138,6 +173,11 @@ def _find_named_columns(guess: ColumnGuess, task: str, wanted: tuple[str, ...]) 
 
 def _is_text(guess: ColumnGuess, name: str) -> bool:
     return (guess.summaries[name].median_words or 0) >= _TEXT_WORDS
+
+
+def _holds_repeated_words(guess: ColumnGuess, name: str) -> bool:
+    column = guess.summaries[name]
+    return (column.median_words or 0) <= _LABEL_WORDS and not column_fit.different_everywhere(column)
 
 
 def _holds_fractions(guess: ColumnGuess, name: str) -> bool:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from backend import registry
+from backend.contract.catalog import is_used
 from backend.contract.errors import InputError
 from backend.contract.rpc.data import OtherTask
 from backend.contract.spec import RunSpec, validate
@@ -24,7 +25,8 @@ TAGS = [["B-PER", "O", "O"]] * ROWS
 
 
 def others(task: str, columns: dict[str, list[Any]]) -> list[OtherTask]:
-    roles = [role for role in registry.find("task", task, "task.type").columns if not role.when]
+    kind = registry.find("task", task, "task.type")
+    roles = [role for role in kind.columns if is_used(role, lambda name: kind.Settings.model_fields[name].default)]
     guess = ColumnGuess(pa.table(columns))
     chosen = {name: one.column for name, one in guess.guesses(roles, {}).items() if one.column is not None}
     return guess_other_tasks(task, roles, guess, chosen)
@@ -69,6 +71,34 @@ def test_running_text_is_for_either_language_model():
         OtherTask(task, "the data is running text without any labels") for task in ("causal_lm", "masked_lm")
     ]
     assert others("causal_lm", {"text": BODY}) == []
+
+
+@pytest.mark.parametrize("task", ["causal_lm", "masked_lm"])
+@pytest.mark.parametrize("name", ["label", "mood"])
+def test_a_table_with_labels_is_for_text_classification_where_a_language_model_would_ignore_them(task: str, name: str):
+    found = others(task, {"text": BODY, name: MOODS})
+    assert found == [OtherTask("text_classification", f"“{name}” contains labels, for example good")]
+
+
+def test_whole_numbers_beside_texts_are_labels_and_fractions_are_scores():
+    assert [one.task for one in others("causal_lm", {"text": BODY, "label": [0, 1] * (ROWS // 2)})] == [
+        "text_classification"
+    ]
+    assert [one.task for one in others("causal_lm", {"text": BODY, "score": SCORES})] == ["text_regression"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"id": list(range(ROWS)), "source": ["web", "books"] * (ROWS // 2)},
+        {"url": [f"https://example.org/{number}" for number in range(ROWS)]},
+        {"length": [number % 7 for number in range(ROWS)], "language": ["en", "de"] * (ROWS // 2)},
+        {"answer": ["a long answer about the film", "another long answer about it"] * (ROWS // 2)},
+    ],
+    ids=["source", "address", "length", "answers"],
+)
+def test_what_describes_running_text_is_no_label(columns: dict[str, list[Any]]):
+    assert others("causal_lm", {"text": BODY, **columns}) == []
 
 
 def test_a_column_of_names_or_of_ids_is_no_running_text():

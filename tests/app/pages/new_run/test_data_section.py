@@ -278,6 +278,19 @@ def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path:
     assert panel.draft.get("task.type") == "causal_lm"
 
 
+def test_a_labelled_table_for_a_language_model_is_offered_to_text_classification_and_may_start(
+    qtbot, panel, tmp_path: Path
+):
+    table = tmp_path / "films.csv"
+    table.write_text("text,label\n" + "a warm film,good\na cold film,bad\n" * 20, encoding="utf-8")
+    panel.controller.choose_task("causal_lm")
+    drop(panel, str(table))
+    qtbot.waitUntil(lambda: offered(panel) == ["Switch to text classification"], timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "causal_lm"
+    assert panel.draft.get("data.columns.text") == "text"
+    assert panel.reason() == "Choose a model."
+
+
 def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(qtbot, panel, similar: str):
     panel.controller.choose_task("text_classification")
     panel.controller.change("data.train", similar)
