@@ -1,9 +1,10 @@
 """The bar at the bottom of the New run page: time and memory, what blocks the start, and the buttons."""
 
 import time
+from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPaintEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -35,6 +36,7 @@ from backend.contract.run.cost import MeasuredTime
 
 HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 780
 """Pixels; nothing in the bar changes its place or its size."""
+MARGINS, SPACING = (16, 12), 10
 MEASURING_HINT = tr(
     "Train for a few seconds with the real model and data, and evaluate and save once, to estimate how long the run will "
     "take. Nothing is kept."
@@ -69,7 +71,7 @@ class Figure(QWidget):
 
 
 class ReasonButton(QPushButton):
-    """One sentence, elided, that leads to what it is about."""
+    """One sentence, in two lines if it needs them, that leads to what it is about."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,19 +89,36 @@ class ReasonButton(QPushButton):
 
     def minimumSizeHint(self) -> QSize:
         """A few letters: the sentence is elided."""
-        return QSize(40, super().minimumSizeHint().height())
+        return QSize(40, self.sizeHint().height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """The sentence, elided to the current width."""
+    def sizeHint(self) -> QSize:
+        """The height of two lines, whatever the sentence."""
+        hint = super().sizeHint()
+        return QSize(hint.width(), max(hint.height(), 2 * self.fontMetrics().lineSpacing() + 6))
+
+    def lines(self) -> list[str]:
+        """The sentence as it is shown in the current width: one line or two, the second elided."""
+        return _two_lines(self.text(), self.font(), self.width() - self._frame_width())
+
+    def fits(self, width: int) -> bool:
+        """Whether the whole sentence would be shown in that width."""
+        return " ".join(_two_lines(self.text(), self.font(), width - self._frame_width())) == self.text()
+
+    def _frame_width(self) -> int:
         option = QStyleOptionButton()
         self.initStyleOption(option)
-        area = self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self)
-        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
+        return self.width() - self.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The sentence in its lines."""
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = "\n".join(self.lines())
         QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
 
 
 class StartBar(QFrame):
-    """Its height and the places of its parts never change."""
+    """Its height and the places of its parts never change, unless a sentence would be cut beside them."""
 
     start_requested = Signal()
     queue_requested = Signal()
@@ -145,8 +164,8 @@ class StartBar(QFrame):
 
     def _place_parts(self) -> None:
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 0, 12, 0)
-        row.setSpacing(10)
+        row.setContentsMargins(MARGINS[0], 0, MARGINS[1], 0)
+        row.setSpacing(SPACING)
         for part in (self.time, self.memory, self.measure, self.more):
             row.addWidget(part)
         row.addWidget(self.reason, 1)
@@ -166,7 +185,21 @@ class StartBar(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Without room for a button there is its line in the menu."""
         super().resizeEvent(event)
-        self.measure.setVisible(event.size().width() >= theme.pixels(WIDE))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Hide what a sentence needs the room of: it says what to do first, and the button has its line in the menu."""
+        parts = (self.measure, self.time, self.memory)
+        narrow = 0 if self.width() >= theme.pixels(WIDE) else 1
+        shown = next((parts[hidden:] for hidden in range(narrow, 4) if self._has_room(parts[hidden:])), ())
+        for part in parts:
+            part.setVisible(part in shown)
+
+    def _has_room(self, shown: Sequence[QWidget]) -> bool:
+        """Whether the sentence is whole beside these parts; while something is measured, all of them are needed."""
+        parts = [*shown, *(part for part in (self.more, self.queue, self.start) if not part.isHidden())]
+        taken = sum(max(part.minimumWidth(), part.sizeHint().width()) + SPACING for part in parts)
+        return self.is_measuring or self.reason.fits(self.width() - sum(MARGINS) - taken)
 
     # What the run will cost
 
@@ -228,6 +261,7 @@ class StartBar(QFrame):
             warning = self.warning()
             is_problem = state.kind == WRONG or (bool(warning) and not reason)
             self.reason.show_sentence(reason or warning, is_problem=is_problem, leads=bool(place or reason == ""))
+            self._make_room()
 
     def warning(self) -> str:
         """That memory or disk is too small for the run, which may start nevertheless: space can be freed meanwhile."""
@@ -249,12 +283,14 @@ class StartBar(QFrame):
         if progress is not None:
             words = tr("Measuring: {stage}…", stage=translate_word(progress.part) or tr("starting"))
             self.reason.show_sentence(words, is_problem=False, leads=False)
+            self._make_room()
             self.time.bar.set_fraction(_fraction(progress))
 
     def show_others(self, words: str) -> None:
         """Show what this run would wait for in the queue; hidden without other runs."""
         self._others = words
         self.queue.setVisible(bool(words))
+        self._make_room()
         if self.queue.isEnabled():
             self.queue.setToolTip(words)
 
@@ -271,6 +307,18 @@ def disk_warning(plan: RunPlan | None) -> str:
     """That the disk is too small for the run, as a sentence; empty if it is not."""
     disk = plan.disk if plan is not None else None
     return formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else ""
+
+
+def _two_lines(text: str, font: QFont, width: int) -> list[str]:
+    """A text wrapped between words, the second line elided."""
+    layout = QTextLayout(text, font)
+    layout.beginLayout()
+    line = layout.createLine()
+    line.setLineWidth(width)
+    layout.endLayout()
+    first, rest = text[: line.textLength()].rstrip(), text[line.textLength() :]
+    elided = [QFontMetrics(font).elidedText(one, Qt.TextElideMode.ElideRight, width) for one in (first, rest)]
+    return [one for one in elided if one]
 
 
 def _free(plan: RunPlan) -> str:
