@@ -106,12 +106,13 @@ class TrainingLoad:
 
     @cached_property
     def _weights_bytes(self) -> float:
-        kind = frozen_format(self.spec.model.weights, self.precision)
+        stored, adapted = read_weights(self.folder), self.spec.adapter is not None
+        trains_all = not adapted and not self.spec.model.frozen
+        kind = frozen_format(self.spec.model, stored, self.precision, trains_all=trains_all)
         engine = registry.find("engine", self.spec.hardware.engine, "hardware.engine")
-        if kind not in engine.weight_formats or (self.spec.adapter is None and not self.spec.model.frozen):
+        if kind == "float32" or kind not in engine.weight_formats:
             return 4 * self.parameters
-        shapes = read_weights(self.folder).shapes
-        adapted = self.spec.adapter is not None
+        shapes = stored.shapes
         frozen = [*shapes] if adapted else frozen_names(shapes, self.spec.model.frozen)
         others = self.trainable if adapted else self.parameters - sum(prod(shapes[name]) for name in frozen)
         return frozen_bytes(shapes, frozen, kind) + 4 * others

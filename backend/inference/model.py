@@ -1,7 +1,6 @@
 """Loads a model for inference: tokenizer, weights and device, without what training needs."""
 
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import NewTokens
-from backend.engines.weight_formats import QUANTIZED, QUANTIZER
+from backend.engines.weight_formats import FORMATS, QUANTIZED
 from backend.hardware import devices, planner
 from backend.inference.spec import checkpoint_of, note_of, start_spec
 from backend.models import inspection
@@ -110,23 +109,24 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
 
 
 def _with_weights_of_adapter(spec: RunSpec, folder: Path, note: dict[str, Any] | None) -> RunSpec:
-    """The spec with an adapter's model quantized as it was in training, without which its numbers are others.
+    """The spec with an adapter's model held as it was in training; otherwise its outputs would differ.
 
     Raises InputError if that is not possible here.
     """
-    base = (note or {}).get(BASE)
-    held = base.get("format") if isinstance(base, dict) and is_alone(folder) else None
-    if held not in QUANTIZED or spec.model.weights != "auto":
-        return spec
-    if find_spec(QUANTIZER) is None:
+    base, model = (note or {}).get(BASE), spec.model
+    trained_on = base.get("format") if isinstance(base, dict) and is_alone(folder) else None
+    if model.weights == "auto" and trained_on in FORMATS:
+        model = model.model_copy(update={"weights": trained_on})
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if model.weights in QUANTIZED and model.weights not in engine.weight_formats:
         raise InputError(
-            "model.name_or_path: the adapter in {folder} was trained on a model in {held}, which needs bitsandbytes; "
-            "install it with: pip install 'burnish[quantized]'",
-            "model.name_or_path",
-            folder=folder,
-            held=held,
+            "hardware.engine: this model was trained with weights in {weights}, which {title} cannot hold; choose PyTorch",
+            "hardware.engine",
+            weights=model.weights,
+            title=engine.title,
         )
-    return spec.model_copy(update={"model": spec.model.model_copy(update={"weights": held})})
+    model_options.check_quantizer(model.weights)
+    return spec.model_copy(update={"model": model})
 
 
 def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:

@@ -73,6 +73,7 @@ def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) 
         "name_or_path": str(model),
         "tokenizer": None,
         "initialise": "pretrained",
+        "weights": "auto",
         "config": {},
     }
     if data is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
@@ -15,8 +16,10 @@ from backend.contract.run.cost import DiskFix, format_size
 from backend.contract.spec import RunSpec
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
+from backend.engines.weight_formats import frozen_format
 from backend.hardware import planner
 from backend.models.location import ModelLocation
+from backend.models.weights import read_weights
 from backend.preflight import model_options, resolve
 from backend.preflight.datasets import Splits, make_task
 from backend.preflight.fixes import LORA
@@ -150,9 +153,13 @@ def _list_parts(spec: RunSpec, facts: DiskFacts) -> list[tuple[str, DiskPart]]:
         (RUNS, DiskPart("Final model", model)),
         (RUNS, DiskPart("Predictions and log", rest)),
     ]
-    beside = max(0.0, checkpoint - model - rest)
-    if written > kept and beside:
-        parts.append((RUNS, DiskPart("While saving", beside, message("a new checkpoint before an old one is deleted"))))
+    beside = max(0.0, checkpoint - model - rest) if written > kept else 0.0
+    copy = _copy_mb(spec, facts)
+    if beside or copy:
+        note = message("a new checkpoint before an old one is deleted")
+        if copy > beside:
+            note = message("weights converted to float32, until the model is written")
+        parts.append((RUNS, DiskPart("While saving", max(beside, copy), note)))
     if prepared := _prepared_mb(facts):
         parts.append((CACHE, DiskPart("Prepared data", prepared)))
     if facts.download_mb:
@@ -202,6 +209,17 @@ def _model_mb(spec: RunSpec, facts: DiskFacts) -> float:
     numbers = _trainable(spec, facts) if is_alone else facts.parameters
     found = {path for pattern in _TOKENIZER_FILES for path in facts.folder.glob(pattern)}
     return (_NUMBER * numbers + sum(path.stat().st_size for path in found)) / MB
+
+
+def _copy_mb(spec: RunSpec, facts: DiskFacts) -> float:
+    """What the engine writes of a model that it does not hold in float32, before it saves it."""
+    if spec.adapter is not None and spec.adapter.get("saved") == "adapter":
+        return 0.0
+    precision = "float32" if facts.device.startswith("cpu") else "bfloat16"  # at most
+    trains_all = spec.adapter is None and not spec.model.frozen
+    kind = frozen_format(spec.model, read_weights(facts.folder), precision, trains_all=trains_all)
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    return 0.0 if kind == "float32" or kind not in engine.weight_formats else _NUMBER * facts.parameters / MB
 
 
 def _predictions_mb(facts: DiskFacts) -> float:

@@ -70,7 +70,7 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
         )
     if spec.adapter is None:
         yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights instead of all of them.")
-    yield from _smaller_weights(spec)
+    yield from _weight_formats(spec)
     yield from _shorter(spec, measured)
     if spec.training.optimizer in ("adamw", "adam"):
         yield (
@@ -80,21 +80,21 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
         )
 
 
-def _smaller_weights(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _weight_formats(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Formats that take less memory, if the engine has them, for weights that are not trained."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if "bfloat16" in engine.weight_formats and (spec.adapter is not None or spec.model.frozen):
         yield (
             message("Frozen weights in bfloat16"),
             {"model.weights": "bfloat16"},
-            message("Halves their memory; a model whose file is in bfloat16 loses nothing."),
+            message("Half of float32's memory; a model whose file is in bfloat16 loses nothing."),
         )
     if "nf4" in engine.weight_formats and find_spec(QUANTIZER) is not None:
         adapter = {} if spec.adapter is not None or spec.model.frozen else {"adapter": LORA}
         yield (
             message("Frozen weights in 4 bits") if not adapter else message("LoRA on weights in 4 bits (QLoRA)"),
             {**adapter, "model.weights": "nf4"},
-            message("An eighth of their memory; answers become slightly less exact."),
+            message("An eighth of float32's memory; answers become slightly less exact."),
         )
 
 
@@ -136,6 +136,7 @@ def _try_changes(
     """The memory of a run with these changes; None if they do not fit the model, the engine or the device."""
     try:
         changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
+        model_options.check_weights(changed)
         model_options.check_model_options(changed, measured.folder)
         needed = _memory_needed(changed, measured)
         free = planner.available_mb(changed, devices.choose(changed, measured.local_devices).device)

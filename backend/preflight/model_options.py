@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
-from backend.engines.weight_formats import QUANTIZED, QUANTIZER
+from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
 from backend.models.frozen_parameters import may_match
@@ -74,20 +74,30 @@ def check_weights(spec: RunSpec) -> None:
             "(adapter.type: lora), or choose auto",
             wanted=wanted,
         )
-    elif wanted in QUANTIZED and find_spec(QUANTIZER) is None:
-        reason = message(
-            "{wanted} needs bitsandbytes, which is not installed; install it with: pip install 'burnish[quantized]', "
-            "or choose bfloat16",
-            wanted=wanted,
-        )
     else:
+        check_quantizer(wanted)
         return
     raise InputError("model.weights: {reason}", "model.weights", reason=reason)
+
+
+def check_quantizer(wanted: str) -> None:
+    """Raises InputError if weights are to be held in a format whose package is not installed."""
+    if wanted in QUANTIZED and find_spec(QUANTIZER) is None:
+        raise InputError(
+            "model.weights: {wanted} needs bitsandbytes, which is not installed; install it with: "
+            "pip install 'burnish[quantized]'",
+            "model.weights",
+            wanted=wanted,
+        )
 
 
 def check_model_options(spec: RunSpec, folder: Path) -> None:
     """Raises InputError if the model in `folder` does not accept the spec's options for it."""
     _check_config(spec, folder)
+    if spec.model.weights not in ("auto", "float32") and has_experts(read_weights(folder).shapes):
+        raise InputError(
+            "model.weights: the experts of this model can only be held in float32; choose auto", "model.weights"
+        )
     if spec.model.weights in QUANTIZED and is_alone(folder):
         raise InputError(
             "model.weights: {folder} holds an adapter, which must be merged with its model before that can be held in "

@@ -29,9 +29,9 @@ class ModelSection(Section):
         Literal["auto", "float32", "bfloat16", "int8", "nf4"],
         Field(title="Frozen weights", json_schema_extra={"advanced": True}),
     ] = "auto"
-    """Number format in which weights that are not trained are kept in memory; what is trained stays in float32. `int8`
-    and `nf4` (QLoRA) need an adapter or frozen parameters. `auto` is bfloat16 when computing in bfloat16, otherwise
-    float32."""
+    """Number format in which weights that are not trained (under an adapter, or frozen) are kept in memory; what is
+    trained stays in float32. `nf4` is that of QLoRA. `auto` is bfloat16 if the file is in bfloat16 and the run computes
+    in it, otherwise float32."""
     config: Annotated[dict[str, Any], Field(title="Config overrides", json_schema_extra={"advanced": True})] = {}
     """Keys of the model's config.json to override, for example `{num_hidden_layers: 4}`."""
     tokenizer_options: Annotated[

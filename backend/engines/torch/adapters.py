@@ -30,6 +30,7 @@ from backend.engines.torch.frozen_weights import (
     float32_weights,
     is_quantized,
     is_transposed,
+    parameter_count,
     save_float32,
 )
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
@@ -58,12 +59,8 @@ class Adapter:
 
     def count_trainable(self, loaded: LoadedModel) -> LoadedModel:
         """The model's description with the parameters that train now."""
-        parameters = list(self._model.parameters())
-        return replace(
-            loaded,
-            parameters=sum(each.numel() for each in parameters),
-            trainable=sum(each.numel() for each in parameters if each.requires_grad),
-        )
+        trained = parameter_count(self._model, trained=True)
+        return replace(loaded, parameters=parameter_count(self._model), trainable=trained)
 
     def export(self, folder: Path, decayed: Mapping[str, torch.Tensor]) -> None:
         """Write a whole model in Hugging Face layout, or PEFT's two files with the model's configuration.

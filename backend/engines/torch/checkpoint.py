@@ -113,7 +113,7 @@ def _weights(model: nn.Module, frozen: frozenset[str]) -> dict[str, torch.Tensor
 def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, torch.Tensor]) -> None:
     places = model.state_dict()
     wanted = _weights(model, frozen)
-    if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
+    if wrong := [name for name in wanted if not _fits(tensors.get(name), wanted[name])]:
         raise RunFailed(
             "This checkpoint belongs to another model: {wrong} does not match; start a new run",
             "checkpoint_mismatch",
@@ -121,6 +121,12 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
         )
     for name in wanted:
         places[name].copy_(tensors[name])
+
+
+def _fits(stored: torch.Tensor | None, place: torch.Tensor) -> bool:
+    if stored is None or stored.shape != place.shape:
+        return False
+    return stored.is_floating_point() == place.is_floating_point()  # packed bytes take no numbers
 
 
 def _write(files: list[_File]) -> None:

@@ -13,7 +13,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory
-from backend.engines.torch.frozen_weights import float32_weights, save_float32
+from backend.engines.torch.frozen_weights import float32_weights, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.inputs import valid_rows
@@ -22,7 +22,6 @@ from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
-from backend.engines.weight_formats import frozen_format
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -48,12 +47,12 @@ class TorchEngine:
         self._device = torch.device(loading.devices[0])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
-        elif self._device.type == "cpu" and frozen_format(loading.model.weights, loading.precision) == "float32":
-            memory.keep_freed()  # else each layer's weights in float32, which are made anew, would add up
         self._precision = Precision(self._device, loading.precision)
         self._facts, self._training = loading.head, loading.training
         with memory.translate_out_of_memory():
             self._model, loaded = load_model(loading)
+            if self._device.type == "cpu" and is_float32(self._model):
+                memory.keep_freed()  # other weights become float32 layer by layer, and such buffers would add up
             if loading.training is not None and loading.adapter is not None:
                 import_bitsandbytes()  # before PEFT does
                 from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.weight_formats import QUANTIZED, Format
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_MATRICES = (nn.Linear, nn.Embedding, Conv1D)
-"""Layers whose weights are held in less than float32."""
+_REDUCED = (nn.Linear, nn.Embedding, Conv1D)
+"""Layers whose weights are held in less than float32; subclasses may compute with their weights in ways of their own."""
 
 
 @contextmanager
@@ -36,8 +37,8 @@ def loading_options(
 
     `skeleton` is the model without memory; `trained` names parameters that stay float32 with all vectors.
     """
-    layers = {name: part for name, part in skeleton.named_modules() if isinstance(part, _MATRICES)}
-    small = {f"{name}.weight" for name in layers} - trained
+    layers = {name: part for name, part in skeleton.named_modules() if type(part) in _REDUCED}
+    reduced = {f"{name}.weight" for name in layers} - trained
     options: dict[str, Any] = {"dtype": torch.bfloat16, "device_map": {"": device}}
     if kind in QUANTIZED:
         import_bitsandbytes()
@@ -47,14 +48,14 @@ def loading_options(
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=_DTYPES[precision],
-            llm_int8_skip_modules=[rf"^{re.escape(name)}$" for name in _unquantized(skeleton, layers, small)],
+            llm_int8_skip_modules=[rf"^{re.escape(name)}$" for name in _unquantized(skeleton, layers, reduced)],
         )
     own = type(skeleton)
     usual = own._keep_in_fp32_modules_strict
     own._keep_in_fp32_modules_strict = {
         *(skeleton._keep_in_fp32_modules or ()),
         *(usual or ()),
-        *(name for name, _ in skeleton.named_parameters() if name not in small),
+        *(name for name, _ in skeleton.named_parameters() if name not in reduced),
     }
     try:
         yield options
@@ -62,17 +63,42 @@ def loading_options(
         own._keep_in_fp32_modules_strict = usual
 
 
-def _unquantized(skeleton: PreTrainedModel, layers: Mapping[str, nn.Module], small: set[str]) -> list[str]:
+def _unquantized(skeleton: PreTrainedModel, layers: Mapping[str, nn.Module], reduced: set[str]) -> list[str]:
     """The layers that no 8 or 4 bits may hold: what trains, embeddings, and the output layer."""
     output = skeleton.get_output_embeddings()
     return [
         name
         for name, part in layers.items()
-        if f"{name}.weight" not in small or part is output or isinstance(part, nn.Embedding)
+        if f"{name}.weight" not in reduced or part is output or isinstance(part, nn.Embedding)
     ]
 
 
-def finish(model: PreTrainedModel, precision: str) -> None:
+def is_float32(model: nn.Module) -> bool:
+    """Whether all of the model's weights are float32."""
+    return all(each.dtype is torch.float32 for each in model.parameters())
+
+
+def parameter_count(model: nn.Module, *, trained: bool = False) -> int:
+    """The model's parameters, or only those that are trained; of packed ones, the numbers that they stand for."""
+    return sum(
+        prod(state.shape) if (state := getattr(each, "quant_state", None)) is not None else each.numel()
+        for each in model.parameters()
+        if each.requires_grad or not trained
+    )
+
+
+@torch.no_grad()
+def make_float32(model: PreTrainedModel, names: set[str]) -> None:
+    """Convert what transformers made in bfloat16 because the file lacks it; fixed tables are computed anew."""
+    parameters = dict(model.named_parameters())
+    for name in names & parameters.keys():
+        parameters[name].data = parameters[name].data.float()
+        owner = model.get_submodule(name.rpartition(".")[0])
+        if type(owner) is not nn.Embedding and isinstance(owner, nn.Embedding):
+            model._init_weights(owner)  # sinusoidal positions
+
+
+def adapt_layers(model: PreTrainedModel, precision: str) -> None:
     """Let layers accept what the layers before them compute, and the model be an ordinary one again."""
     layers: list[Any] = [*model.modules()]
     for part in layers:
@@ -81,7 +107,9 @@ def finish(model: PreTrainedModel, precision: str) -> None:
             part.weight.quant_state.dtype = _DTYPES[precision]
         elif type(part).__name__ == "Linear8bitLt":
             part.init_8bit_state = partial(_take_scales, part)
-        if not isinstance(part, _MATRICES) or part.weight.dtype is not torch.bfloat16:
+        if is_quantized(part):
+            vars(part)["forward"] = partial(_add_bias_apart, part)
+        if type(part) not in _REDUCED or part.weight.dtype is not torch.bfloat16:
             continue
         if isinstance(part, nn.Embedding):
             part.register_forward_hook(_as_float32)
@@ -97,6 +125,16 @@ def _take_scales(layer: Any) -> None:
     weight, state = layer.weight, layer.state
     state.CB, state.SCB = weight.CB, weight.SCB if weight.SCB is not None else state.SCB
     weight.CB = weight.SCB = None
+
+
+def _add_bias_apart(layer: Any, states: torch.Tensor) -> torch.Tensor:
+    """The forward pass of a quantized layer, whose own would round its bias, for good, to what it computes with."""
+    bias, layer._parameters["bias"] = layer._parameters["bias"], None
+    try:
+        product = type(layer).forward(layer, states)  # (…, outputs)
+    finally:
+        layer._parameters["bias"] = bias
+    return product if bias is None else product + bias
 
 
 def _as_float32(_: nn.Module, __: Any, output: torch.Tensor) -> torch.Tensor:
@@ -127,7 +165,7 @@ class _Product(torch.autograd.Function):
 
 
 def is_quantized(layer: nn.Module) -> bool:
-    """Whether bitsandbytes holds the layer's weight; PEFT's own layers have the same names, but are no linear ones."""
+    """Whether bitsandbytes holds the layer's weight; PEFT's own layers have the same names, but are not linear layers."""
     return isinstance(layer, nn.Linear) and type(layer).__name__ in ("Linear4bit", "Linear8bitLt")
 
 
@@ -169,10 +207,10 @@ def float32_weights(
 ) -> Iterator[dict[str, torch.Tensor]]:
     """The model's weights by name, in float32, without what bitsandbytes keeps beside them.
 
-    `changed` computes what is to stand in place of a weight. A model that holds weights in less than float32 may be
-    larger than the memory in float32: what it lacks is computed one weight after another, in files within `folder`.
+    `changed` maps a weight's name to a function that computes its replacement. In float32 a model may be larger than
+    the memory: unless it is held so, it is computed one weight after another, in files within `folder`.
     """
-    extra = quantized_state(model)
+    extra, fits_memory = quantized_state(model), is_float32(model)
     computed: dict[str, Callable[[], torch.Tensor]] = {
         f"{name}.weight": partial(float32_weight, layer) for name, layer in model.named_modules() if is_quantized(layer)
     }
@@ -185,8 +223,9 @@ def float32_weights(
         for number, (name, value) in enumerate(state.items()):
             key = value.data_ptr(), value.shape
             if name in computed:
-                found[name] = _on_disk(computed[name](), Path(place) / str(number))
-            elif value.dtype is not torch.bfloat16:
+                replacement = computed[name]()
+                found[name] = replacement if fits_memory else _on_disk(replacement, Path(place) / str(number))
+            elif value.dtype is torch.float32 or not value.is_floating_point():
                 found[name] = value
             else:  # tied weights stay one
                 found[name] = tied[key] = tied[key] if key in tied else _on_disk(value, Path(place) / str(number))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
 from transformers.models.auto.auto_factory import add_generation_mixin_to_remote_model
@@ -24,7 +25,7 @@ from backend.engines.torch.heads import HEADS
 from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.optimizer import freeze
 from backend.engines.weight_formats import frozen_format
-from backend.models.adapter_files import is_alone, weights_folder
+from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import code_folder, running
 from backend.models.weights import read_weights
@@ -43,11 +44,10 @@ class LoadReport:
 
     def describe(self, model: PreTrainedModel) -> LoadedModel:
         """The report on a model after it is decided what trains."""
-        parameters = list(model.parameters())
         return LoadedModel(
             architecture=type(model).__name__,
-            parameters=sum(each.numel() for each in parameters),
-            trainable=sum(each.numel() for each in parameters if each.requires_grad),
+            parameters=frozen_weights.parameter_count(model),
+            trainable=frozen_weights.parameter_count(model, trained=True),
             new_weights=self.new,
             unused_weights=self.unused,
             resized=self.resized,
@@ -68,7 +68,7 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
     else:
         model = _from_file(loading, stored, config, seed, account)
         _enlarge(model, loading, seed, account)
-        frozen_weights.finish(model, loading.precision)
+        frozen_weights.adapt_layers(model, loading.precision)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
@@ -152,8 +152,8 @@ def _from_file(
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
-    for name in missing | mismatched:  # transformers makes what a file lacks in the format of the rest
-        parameters[name].data = parameters[name].data.float()
+    if not frozen_weights.is_float32(model):
+        frozen_weights.make_float32(model, missing | mismatched | _absent_names(loading, model))
     if is_alone(loading.folder):
         import_bitsandbytes()  # before PEFT does
         from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
@@ -174,9 +174,10 @@ def _from_file(
 @contextmanager
 def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Iterator[dict[str, Any]]:
     """The arguments of `from_pretrained` that decide in which formats it holds the weights."""
-    kind = frozen_format(loading.model.weights, loading.precision)
+    stored = read_weights(weights_folder(loading.folder))
     trains_all = loading.training is not None and loading.adapter is None and not loading.model.frozen
-    if kind == "float32" or trains_all:
+    kind = frozen_format(loading.model, stored, loading.precision, trains_all=trains_all)
+    if kind == "float32":
         yield {"dtype": torch.float32}
         return
     build = getattr(made, "from_config", None) or made._from_config
@@ -190,20 +191,27 @@ def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Itera
 
 def _trained_names(loading: LoadRequest, skeleton: PreTrainedModel) -> set[str]:
     """The model's own parameters that train or whose values are not all in its file; an adapter's are not there yet."""
-    names = {name for name, _ in skeleton.named_parameters()}
-    stored = read_weights(weights_folder(loading.folder)).shapes
-    known = {*stored, *(name.partition(".")[2] for name in stored)}  # heads call the body by other names
-    found = {name for name in names if name not in known and name.partition(".")[2] not in known}
+    found = _absent_names(loading, skeleton)
+    if not loading.head.head.declared.over_vocabulary:
+        found |= _head_parameters(skeleton).keys()
+    if is_alone(loading.folder):  # what an adapter stores in full
+        with safe_open(loading.folder / WEIGHTS, framework="pt") as file:
+            found |= {name.removeprefix(PREFIX) for name in file.keys()}  # noqa: SIM118
     rows = len(skeleton.get_input_embeddings().weight)  # type: ignore[arg-type]
     if loading.vocabulary > rows or loading.new_tokens.tokens_in_spare_rows(rows):
         found |= _of_vocabulary(skeleton)
-    if loading.training is None:
-        return found
-    if loading.adapter is not None:
-        heads = {} if loading.head.head.declared.over_vocabulary else _head_parameters(skeleton)
-        return found | heads.keys()
-    freeze(skeleton, loading.model.frozen)
-    return found | {name for name, each in skeleton.named_parameters() if each.requires_grad}
+    if loading.model.frozen:
+        freeze(skeleton, loading.model.frozen)
+        found |= {name for name, each in skeleton.named_parameters() if each.requires_grad}
+    return found
+
+
+def _absent_names(loading: LoadRequest, model: PreTrainedModel) -> set[str]:
+    """The parameters that the model's file does not hold."""
+    stored = read_weights(weights_folder(loading.folder)).shapes
+    known = {*stored, *(name.partition(".")[2] for name in stored)}  # heads call the body by other names
+    names = [name for name, _ in model.named_parameters()]
+    return {name for name in names if name not in known and name.partition(".")[2] not in known}
 
 
 def _take_own_class(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Path | None:
@@ -303,7 +311,7 @@ def _enlarge(model: PreTrainedModel, loading: LoadRequest, seed: int, account: L
     config, parameters = model.config.to_dict(), dict(model.named_parameters())
     tables = _of_vocabulary(model) | {name for name in before if len(parameters[name]) != before[name]}
     for name in tables:
-        stored = parameters[name][: before[name]].numpy()
+        stored = parameters[name][: before[name]].float().cpu().numpy()
         values = resize_embedding(name, stored, len(parameters[name]), config, seed, new)
         parameters[name].copy_(torch.from_numpy(values))
     account.resized = new.describe(rows, after)

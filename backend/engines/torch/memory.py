@@ -19,6 +19,10 @@ _LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
 """The largest threshold that glibc accepts, and the number of mapped blocks that it allows unless told otherwise."""
 
 
+_keeps_freed = False
+"""Whether `keep_freed` was called: the allocator cannot be asked."""
+
+
 class _GroupFiles(NamedTuple):
     """The names of a cgroup's limit and usage files, and of the file cache line in memory.stat."""
 
@@ -93,6 +97,8 @@ def keep_freed() -> None:
     glibc returns every large block to the kernel, which must clear it again: a third of a small model's step. Other C
     libraries have no such switch, so there this does nothing.
     """
+    global _keeps_freed
+    _keeps_freed = True
     _set_allocator(_TRIM_THRESHOLD, -1)
     _set_allocator(_MMAP_MAX, 0)
 
@@ -109,7 +115,8 @@ def return_large_blocks() -> Iterator[None]:
     try:
         yield
     finally:
-        _set_allocator(_MMAP_MAX, 0)
+        if _keeps_freed:
+            _set_allocator(_MMAP_MAX, 0)
 
 
 def _set_allocator(parameter: int, value: int) -> None:

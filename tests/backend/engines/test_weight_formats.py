@@ -11,6 +11,8 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -18,6 +20,7 @@ from transformers import (
 from backend.adapters.lora import Settings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
+from backend.engines.torch import frozen_weights
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import VOCABULARY, classes, language_batch, loading, text_batch
 
@@ -98,13 +101,18 @@ def test_weights_of_a_bfloat16_file_train_the_same_to_the_bit_in_half_the_memory
 
 
 @pytest.mark.parametrize("weights", QUANTIZED)
-def test_quantized_weights_train_nearly_as_the_whole_ones(case, weights):
+def test_quantized_weights_train_like_the_model_of_their_rounded_weights(case, weights, tmp_path):
     engine = opened(case, weights)
     kinds = {type(each).__name__ for each in engine._model.modules()}
     assert {"int8": "Linear8bitLt", "nf4": "Linear4bit"}[weights] in kinds
-    ours, whole = losses(engine, case[0]), losses(opened(case, "float32"), case[0])
-    np.testing.assert_allclose(ours, whole, rtol=0.05)
-    assert ours[-1] < ours[0] - 0.01 or case[0] == "bert"
+    engine.export(tmp_path)  # nothing is learned yet
+    rounded = opened((case[0], tmp_path), "float32")
+    # LLM.int8 also rounds what goes into a layer.
+    assert_close(outputs(engine, case[0]), outputs(rounded, case[0]), {"int8": 0.05}.get(weights, 1e-4))
+    if case[0] == "bert":
+        return  # its pooler is new, and trained in full; in the saved model it is not new
+    ours, theirs = losses(engine, case[0]), losses(rounded, case[0])
+    np.testing.assert_allclose(ours, theirs, rtol={"int8": 1e-3}.get(weights, 1e-5))
 
 
 VARIANTS = [
@@ -117,14 +125,20 @@ VARIANTS = [
 @pytest.mark.parametrize(("case", "weights", "variant"), VARIANTS, indirect=["case"])
 def test_a_merged_model_answers_as_base_and_adapter_together(case, weights, variant, tmp_path):
     engine = opened(case, weights, **variant)
+    before = outputs(engine, case[0])
     losses(engine, case[0])
     engine.export(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir() if each.is_dir()) == []
     assert {each.dtype for each in load_file(tmp_path / "model.safetensors").values()} == {torch.float32}
     merged = TorchEngine()
     merged.load(loading(tmp_path, HEADS[case[0]]))
-    # LLM.int8 also rounds what goes into a layer, which the saved model does not.
-    assert_close(outputs(merged, case[0]), outputs(engine, case[0]), {"int8": 0.1}.get(weights, 1e-5))
+    ours, theirs = outputs(merged, case[0]), outputs(engine, case[0])
+    if weights == "int8":  # LLM.int8 also rounds what goes into a layer: by far less than what was learned changes
+        for name in (name for name, value in ours.items() if value.dtype.kind == "f"):
+            learned = np.abs(theirs[name] - before[name]).max()
+            assert np.abs(ours[name] - theirs[name]).max() < 0.2 * learned
+    else:
+        assert_close(ours, theirs, 1e-5)
 
 
 @pytest.mark.parametrize("case", ["gpt2", "bert"], indirect=True)
@@ -135,11 +149,11 @@ def test_an_adapter_alone_answers_on_its_model_in_the_same_format(case, weights,
     engine.export(tmp_path)
     alone = TorchEngine()
     alone.load(loading(tmp_path, HEADS[case[0]], model={"weights": weights}))
-    assert_close(outputs(alone, case[0]), outputs(engine, case[0]), {"int8": 0.1}.get(weights, 1e-5))
+    assert_close(outputs(alone, case[0]), outputs(engine, case[0]), 1e-5)
     alone.export(tmp_path / "merged")
     merged = TorchEngine()
     merged.load(loading(tmp_path / "merged", HEADS[case[0]]))
-    assert_close(outputs(merged, case[0]), outputs(engine, case[0]), {"int8": 0.1}.get(weights, 1e-5))
+    assert_close(outputs(merged, case[0]), outputs(engine, case[0]), 1e-5)
 
 
 @pytest.mark.parametrize(("case", "weights"), [("bert", "nf4"), ("gpt2", "int8")], indirect=["case"])
@@ -169,16 +183,66 @@ def test_frozen_layers_are_held_in_the_format_and_saved_whole(weights, tmp_path)
     trained = load_file(tmp_path / "model.safetensors")["bert.encoder.layer.1.output.dense.weight"]
     assert engine._model.state_dict()["bert.encoder.layer.1.output.dense.weight"].equal(trained)
     losses(engine, "bert")
+    (tmp_path / "checkpoint").mkdir()
+    engine.save(tmp_path / "checkpoint")()
+    restored = TorchEngine()
+    restored.load(loading(tmp_path, CLASSES, model=model))
+    restored.restore(tmp_path / "checkpoint")
+    assert_close(outputs(restored, "bert"), outputs(engine, "bert"), 1e-6)
     engine.export(tmp_path / "saved")
     saved = TorchEngine()
     saved.load(loading(tmp_path / "saved", CLASSES))
     assert_close(outputs(saved, "bert"), outputs(engine, "bert"), {"int8": 0.1}.get(weights, 1e-5))
 
 
+@pytest.mark.parametrize("case", ["bert"], indirect=True)
+def test_an_adapter_on_a_model_that_has_a_head_is_opened_again(case, tmp_path):
+    classifier = opened(case, "float32")
+    classifier.export(tmp_path / "classifier")
+    engine = opened(("bert", tmp_path / "classifier"), "nf4", saved="adapter")
+    losses(engine, "bert")
+    engine.export(tmp_path / "adapter")
+    alone = TorchEngine()
+    alone.load(loading(tmp_path / "adapter", CLASSES, model={"weights": "nf4"}))
+    assert_close(outputs(alone, "bert"), outputs(engine, "bert"), 1e-5)
+
+
+@pytest.mark.parametrize("case", ["bert"], indirect=True)
+@pytest.mark.parametrize("weights", QUANTIZED)
+def test_trained_biases_stay_float32(case, weights):
+    engine = opened(case, weights, "bfloat16", bias="all")
+    losses(engine, "bert")
+    trained = [each for each in engine._model.parameters() if each.requires_grad]
+    assert sum(each.ndim == 1 for each in trained) > 10
+    assert {each.dtype for each in trained} == {torch.float32}
+
+
+@pytest.mark.parametrize("case", ["llama"], indirect=True)
+def test_automatic_weights_change_no_number(case):
+    """They are bfloat16 only if the file is, and if the run computes in it."""
+    engine = opened(case, "auto", "bfloat16")
+    assert engine._model.model.embed_tokens.weight.dtype is torch.bfloat16
+    assert losses(engine, "llama") == losses(opened(case, "float32", "bfloat16"), "llama")
+    assert opened(case, "auto")._model.model.embed_tokens.weight.dtype is torch.float32
+
+
+def test_positions_that_no_file_holds_are_exact(tmp_path):
+    torch.manual_seed(3)
+    config = MarianConfig(
+        vocab_size=VOCABULARY, decoder_vocab_size=VOCABULARY, d_model=64, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, dropout=0.0,
+        pad_token_id=0, decoder_start_token_id=0, eos_token_id=1, forced_eos_token_id=None,
+    )  # fmt: skip
+    MarianMTModel(config).to(torch.bfloat16).save_pretrained(tmp_path)
+    case = "t5", tmp_path
+    half, whole = (opened(case, weights, targets=["q_proj"]) for weights in ("bfloat16", "float32"))
+    assert losses(half, "t5") == losses(whole, "t5")
+
+
 @pytest.mark.parametrize(("case", "weights"), [("llama", "int8"), ("t5", "nf4")], indirect=["case"])
-def test_a_model_answers_in_less_memory(case, weights):
+def test_a_model_that_only_answers_takes_less_memory(case, weights):
     small, whole = opened(case, weights, training=None), opened(case, "float32", training=None)
-    assert_close(outputs(small, case[0]), outputs(whole, case[0]), 0.15)
     assert sum(each.nbytes for each in small._model.parameters()) < 0.5 * sum(
         each.nbytes for each in whole._model.parameters()
     )
+    assert frozen_weights.parameter_count(small._model) == frozen_weights.parameter_count(whole._model)

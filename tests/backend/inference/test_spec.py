@@ -1,5 +1,6 @@
 """Tests that a run's checkpoint is asked like a model: its weights, the run's tokenizer and labels."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def said(target: Path) -> str:
 
 def test_checkpoint_answers_with_its_own_weights(run: RunFolder) -> None:
     assert [said(run.path), said(run.checkpoint(4))] == ["no", "yes"]
+
+
+def test_a_merged_model_is_not_quantized_again(run: RunFolder, tmp_path: Path) -> None:
+    copied = RunFolder(tmp_path / run.path.name)
+    shutil.copytree(run.path, copied.path)
+    values = spec_file.read_run(copied.spec)
+    values |= {"adapter": {"type": "lora"}, "model": {**values["model"], "weights": "nf4"}}
+    copied.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    assert said(copied.path) == "no"
 
 
 def test_damaged_checkpoint_is_said(run: RunFolder) -> None:

@@ -191,3 +191,10 @@ def test_a_small_disk_is_found_where_the_runs_are(small_disk: Path, monkeypatch:
     fixed = cost.plan(spec_with(**fix.changes), [CPU]).disk
     assert fixed is not None
     assert fixed.problem == ""
+
+
+def test_a_model_that_is_not_held_in_float32_is_copied_while_it_is_saved(rows):
+    merged = {"adapter": {"type": "lora"}, "model.weights": "nf4"}
+    alone = {**merged, "adapter": {"type": "lora", "saved": "adapter"}}
+    assert part(disk(spec_with(**merged), rows, 1000.0), "While saving") == pytest.approx(WEIGHTS_MB)
+    assert part(disk(spec_with(**alone), rows, 1000.0), "While saving") < WEIGHTS_MB / 10
