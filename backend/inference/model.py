@@ -120,7 +120,7 @@ def _with_weights_of_adapter(spec: RunSpec, folder: Path, note: dict[str, Any] |
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if model.weights in QUANTIZED and model.weights not in engine.weight_formats:
         raise InputError(
-            "hardware.engine: this model was trained with weights in {weights}, which {title} cannot hold; choose PyTorch",
+            "hardware.engine: {title} cannot hold this model's weights in {weights}; choose PyTorch",
             "hardware.engine",
             weights=model.weights,
             title=engine.title,
