@@ -36,7 +36,7 @@ def frozen_format(model: ModelSection, stored: Weights, precision: str, *, train
 
 
 def has_experts(names: Iterable[str]) -> bool:
-    """Whether these are parameters of a mixture of experts, which are no linear layers and stay float32."""
+    """Whether these are parameters of a mixture of experts, which are not linear layers and stay float32."""
     return any("experts" in name.split(".") for name in names)
 
 

@@ -15,7 +15,7 @@ from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
-from backend.engines.weight_formats import frozen_bytes, frozen_format
+from backend.engines.weight_formats import Format, frozen_bytes, frozen_format
 from backend.models import inspection
 from backend.models.config import check_changed, estimate
 from backend.models.frozen_parameters import frozen_names
@@ -95,7 +95,7 @@ class TrainingLoad:
     @cached_property
     def trainable(self) -> int:
         """Parameters that train: all, or what an adapter adds, or all that are not frozen."""
-        if self.spec.adapter is None and not self.spec.model.frozen:
+        if not trains_a_part(self.spec):
             return self.parameters
         shapes = read_weights(self.folder).shapes
         if self.spec.adapter is not None:
@@ -106,13 +106,10 @@ class TrainingLoad:
 
     @cached_property
     def _weights_bytes(self) -> float:
-        stored, adapted = read_weights(self.folder), self.spec.adapter is not None
-        trains_all = not adapted and not self.spec.model.frozen
-        kind = frozen_format(self.spec.model, stored, self.precision, trains_all=trains_all)
-        engine = registry.find("engine", self.spec.hardware.engine, "hardware.engine")
-        if kind == "float32" or kind not in engine.weight_formats:
+        kind = weight_format(self.spec, self.folder, self.precision)
+        if kind == "float32":
             return 4 * self.parameters
-        shapes = stored.shapes
+        shapes, adapted = read_weights(self.folder).shapes, self.spec.adapter is not None
         frozen = [*shapes] if adapted else frozen_names(shapes, self.spec.model.frozen)
         others = self.trainable if adapted else self.parameters - sum(prod(shapes[name]) for name in frozen)
         return frozen_bytes(shapes, frozen, kind) + 4 * others
@@ -155,6 +152,18 @@ def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
     shapes = read_weights(folder).shapes if folder is not None and spec.model.initialise == "pretrained" else {}
     model_type = str(inspection.read_config(folder).get("model_type", "")) if folder is not None else ""
     return engine.split(engine_settings(spec), devices, shapes, model_type)
+
+
+def trains_a_part(spec: RunSpec) -> bool:
+    """Whether an adapter is trained, or some weights are frozen."""
+    return spec.adapter is not None or bool(spec.model.frozen)
+
+
+def weight_format(spec: RunSpec, folder: Path, precision: str) -> Format:
+    """The format in which the run's engine holds the weights that are not trained."""
+    kind = frozen_format(spec.model, read_weights(folder), precision, trains_all=not trains_a_part(spec))
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    return kind if kind in engine.weight_formats else "float32"
 
 
 def engine_settings(spec: RunSpec) -> Section:

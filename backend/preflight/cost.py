@@ -114,7 +114,7 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
     For a hub model whose weights are not local, only the small files and a spec that needs no weights: sizes then come
     from the configuration. If only some weights train, it downloads the weights, which it needs. Raises InputError.
     """
-    if spec.model.initialise != "pretrained" or trains_a_part(spec):
+    if spec.model.initialise != "pretrained" or planner.trains_a_part(spec):
         model = locate_model(spec, report)
         planner.check_new_weights(spec, model.folder)
         return model, spec
@@ -125,11 +125,6 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
         return locate_model(spec, report), spec
     weightless = spec.model.model_copy(update={"initialise": "from_config"})
     return found, spec.model_copy(update={"model": weightless})
-
-
-def trains_a_part(spec: RunSpec) -> bool:
-    """Whether an adapter is trained, or some weights are frozen."""
-    return spec.adapter is not None or bool(spec.model.frozen)
 
 
 def _time(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
@@ -16,10 +15,8 @@ from backend.contract.run.cost import DiskFix, format_size
 from backend.contract.spec import RunSpec
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
-from backend.engines.weight_formats import frozen_format
 from backend.hardware import planner
 from backend.models.location import ModelLocation
-from backend.models.weights import read_weights
 from backend.preflight import model_options, resolve
 from backend.preflight.datasets import Splits, make_task
 from backend.preflight.fixes import LORA
@@ -216,10 +213,8 @@ def _copy_mb(spec: RunSpec, facts: DiskFacts) -> float:
     if spec.adapter is not None and spec.adapter.get("saved") == "adapter":
         return 0.0
     precision = "float32" if facts.device.startswith("cpu") else "bfloat16"  # at most
-    trains_all = spec.adapter is None and not spec.model.frozen
-    kind = frozen_format(spec.model, read_weights(facts.folder), precision, trains_all=trains_all)
-    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    return 0.0 if kind == "float32" or kind not in engine.weight_formats else _NUMBER * facts.parameters / MB
+    is_float32 = planner.weight_format(spec, facts.folder, precision) == "float32"
+    return 0.0 if is_float32 else _NUMBER * facts.parameters / MB
 
 
 def _predictions_mb(facts: DiskFacts) -> float:

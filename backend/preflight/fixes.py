@@ -83,14 +83,14 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
 def _weight_formats(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Formats that take less memory, if the engine has them, for weights that are not trained."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    if "bfloat16" in engine.weight_formats and (spec.adapter is not None or spec.model.frozen):
+    if "bfloat16" in engine.weight_formats and planner.trains_a_part(spec):
         yield (
             message("Frozen weights in bfloat16"),
             {"model.weights": "bfloat16"},
             message("Half of float32's memory; a model whose file is in bfloat16 loses nothing."),
         )
     if "nf4" in engine.weight_formats and find_spec(QUANTIZER) is not None:
-        adapter = {} if spec.adapter is not None or spec.model.frozen else {"adapter": LORA}
+        adapter = {} if planner.trains_a_part(spec) else {"adapter": LORA}
         yield (
             message("Frozen weights in 4 bits") if not adapter else message("LoRA on weights in 4 bits (QLoRA)"),
             {**adapter, "model.weights": "nf4"},

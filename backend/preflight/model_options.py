@@ -11,6 +11,7 @@ from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
+from backend.hardware.planner import trains_a_part
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
 from backend.models.frozen_parameters import may_match
@@ -68,7 +69,7 @@ def check_weights(spec: RunSpec) -> None:
         )
     elif spec.model.initialise == "from_config":
         reason = message("new weights are drawn in float32; choose auto, or start from pretrained weights")
-    elif spec.adapter is None and not spec.model.frozen:
+    elif not trains_a_part(spec):
         reason = message(
             "{wanted} is for weights that are not trained, and this run trains all of them in float32; add an adapter "
             "(adapter.type: lora), or choose auto",

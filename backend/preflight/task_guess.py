@@ -21,7 +21,7 @@ def guess_other_tasks(
 ) -> list[OtherTask]:
     """The tasks that suit the columns better than `task`.
 
-    If there is a suitable column for each of its roles, they are only a hint: scores may be no labels, and a language model
+    If there is a suitable column for each of its roles, they are only a hint: a label column may hold scores, and a language model
     would train on the texts of a labelled table without the labels.
 
     `columns` are the columns in use by role. Several are offered only if the data does not say which one is meant.
@@ -110,10 +110,10 @@ def _find_labels(guess: ColumnGuess) -> str:
 
 
 def _find_repeated_labels(guess: ColumnGuess) -> str:
-    """As `_find_labels`, but what describes each text, such as its source, is no label."""
+    """As `_find_labels`, but what describes each text, such as its source, is not a label."""
     columns = guess.table.column_names
     names = _find_named_columns(guess, "text_classification", ("label",))
-    if not names and len(columns) == len(("text", "label")):
+    if not names and len(columns) == 2:
         names = [name for name in columns if not _is_text(guess, name)]
     return _find_labels(guess) if any(_holds_repeated_words(guess, name) for name in names) else ""
 

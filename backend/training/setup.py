@@ -23,11 +23,9 @@ from backend.data.features import Features
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.engines.engine import LoadRequest, Split
-from backend.engines.weight_formats import frozen_format
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
-from backend.models.weights import read_weights
 from backend.preflight import model_options, task_facts
 from backend.preflight.checks import locate_model
 from backend.preflight.cost import model_to_plan
@@ -90,8 +88,7 @@ class RunSetup:
         session = self.session
         note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
         if session.spec.adapter is not None:
-            stored = read_weights(self.model_folder)
-            weights = frozen_format(session.spec.model, stored, self.precision, trains_all=False)
+            weights = planner.weight_format(session.spec, self.model_folder, self.precision)
             note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path, weights)
         return note
 
