@@ -96,8 +96,8 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
     if options.pre_split:
         for number, source in enumerate((text, pair or "")):
             begins = words_of(source)[1]
-            here = (sequence == number) & (word >= 0)
-            offsets[here] += begins[word[here]][:, None]
+            positions = (sequence == number) & (word >= 0)
+            offsets[positions] += begins[word[positions]][:, None]
     return Columns(
         ids=ids,
         sequence=sequence,

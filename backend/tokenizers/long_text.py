@@ -149,10 +149,10 @@ class Stream:
     def facts(self) -> Tokens:
         """Everything but the columns."""
         source = self._source
-        told = tokenize.about(self._tokenizer, tokenize.surrogate_notes(source.replaced))
+        facts = tokenize.about(self._tokenizer, tokenize.surrogate_notes(source.replaced))
         return self._tables.finish(
             msgspec.structs.replace(
-                told,
+                facts,
                 sources=[source.text] if isinstance(source, Text) else [],
                 file=source.path if isinstance(source, File) else "",
                 file_skip=source.skip,

@@ -35,13 +35,13 @@ def encode_rows(tokenizer: AnyTokenizer, rows: Sequence[tuple[str, str | None]],
 
 def _encode_windows(tokenizer: AnyTokenizer, text: str, pair: str | None, options: Any) -> Iterator[Columns]:
     sources = [text] if pair is None else [text, pair]
-    told = [_text(tokenizer, one, options.pre_split) for one in sources]
-    lengths = [len(ids) for ids, _, _ in told]
+    encoded = [_text(tokenizer, one, options.pre_split) for one in sources]
+    lengths = [len(ids) for ids, _, _ in encoded]
     added = tokenizer.num_special_tokens_to_add(pair=pair is not None) if options.special_tokens else 0
     side = options.truncation_side or tokenizer.truncation_side
     room = None if options.max_length is None else options.max_length - added
     for kept in _windows(lengths, room, options, side):
-        yield _prepare(tokenizer, told, kept, options)
+        yield _prepare(tokenizer, encoded, kept, options)
 
 
 def check_stride(stride: int, room: int) -> None:
@@ -109,8 +109,8 @@ def _steps(length: int, width: int, stride: int, side: str) -> Iterator[Span]:
         begin += width - stride
 
 
-def _prepare(tokenizer: AnyTokenizer, told: Any, kept: list[Span], options: Any) -> Columns:
-    ids = [one[0][low:high] for one, (low, high) in zip(told, kept, strict=True)]
+def _prepare(tokenizer: AnyTokenizer, encoded: Any, kept: list[Span], options: Any) -> Columns:
+    ids = [one[0][low:high] for one, (low, high) in zip(encoded, kept, strict=True)]
     second = ids[1] if len(ids) == 2 else None
     made = tokenizer.prepare_for_model(  # type: ignore[attr-defined]
         ids[0], second, add_special_tokens=options.special_tokens, return_token_type_ids=True,
@@ -120,8 +120,8 @@ def _prepare(tokenizer: AnyTokenizer, told: Any, kept: list[Span], options: Any)
     own = _content_slices(whole, ids)
     sequence, word = np.full(len(whole), NOWHERE), np.full(len(whole), NOWHERE)
     places = np.zeros((len(whole), 2), np.int64)
-    for number, (here, one, (low, high)) in enumerate(zip(own, told, kept, strict=True)):
-        sequence[here], word[here], places[here] = number, one[2][low:high], one[1][low:high]
+    for number, (positions, one, (low, high)) in enumerate(zip(own, encoded, kept, strict=True)):
+        sequence[positions], word[positions], places[positions] = number, one[2][low:high], one[1][low:high]
     types = np.array(made.get("token_type_ids", [0] * len(whole)), np.int64)
     zeros = np.zeros(len(whole), np.int64)
     return Columns(

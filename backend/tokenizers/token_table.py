@@ -76,12 +76,14 @@ class Tables:
         mine = _Facts.of(self.pieces)
         spans, cut = np.zeros((len(columns), 2), np.int64), np.zeros(len(columns), bool)
         for number, source in enumerate(sources):
-            here = np.flatnonzero((columns.sequence == number) & (columns.mask == 1))
-            place, window = byte_places(source), columns.window[here]
-            first = np.append(True, window[1:] != window[:-1])[: len(here)]
-            begin, end = byte_spans(columns.start[here], columns.end[here], mine.sizes[which[here]], place, first)
-            spans[here, 0], spans[here, 1] = begin, end
-            cut[here] = is_partial(begin, end, place)
+            positions = np.flatnonzero((columns.sequence == number) & (columns.mask == 1))
+            place, window = byte_places(source), columns.window[positions]
+            first = np.append(True, window[1:] != window[:-1])[: len(positions)]
+            begin, end = byte_spans(
+                columns.start[positions], columns.end[positions], mine.sizes[which[positions]], place, first
+            )
+            spans[positions, 0], spans[positions, 1] = begin, end
+            cut[positions] = is_partial(begin, end, place)
         of_text = columns.sequence != NOWHERE
         padding = int((columns.mask == 0).sum())
         self.counts += TokenTotals(

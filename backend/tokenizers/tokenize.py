@@ -18,7 +18,7 @@ from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_table import NOWHERE, Columns, Table, Tables
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
-_TOLD = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
+_FIELDS = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
 
 
 def tokenize(
@@ -76,12 +76,12 @@ def describe(tokenizer: AnyTokenizer, note: str) -> TokenizerDescription:
 
 def about(tokenizer: AnyTokenizer, notes: tuple[str, ...] = ()) -> Tokens:
     """The part of an answer about the tokenizer itself."""
-    told = opening_note(tokenizer)
+    note = opening_note(tokenizer)
     return Tokens(
         limit=limit_of(tokenizer),
         offsets_guessed=not tokenizer.is_fast and not offsets.are_exact(tokenizer),
         stored_truncation=options.stored_truncation(tokenizer),
-        notes=[*notes, *([told] if told else [])],
+        notes=[*notes, *([note] if note else [])],
     )
 
 
@@ -143,7 +143,7 @@ def as_json(table: Table) -> dict[str, Any]:
     """The output of `burnish tokenize --json`: one list per column, with all windows' tokens concatenated."""
     columns, rest = table.columns, table.rest
     pieces = [rest.pieces[place] for place in columns["piece"].tolist()]
-    told = msgspec.to_builtins(rest)
+    values = msgspec.to_builtins(rest)
     return {
         "ids": [one.id for one in pieces],
         "pieces": [one.piece for one in pieces],
@@ -158,10 +158,10 @@ def as_json(table: Table) -> dict[str, Any]:
         "windows": columns["window"].tolist(),
         "ranks": [one.rank for one in pieces],
         "log_probabilities": [one.log_probability for one in pieces],
-        **{name: told[name] for name in COUNTS if name != "windows"},
+        **{name: values[name] for name in COUNTS if name != "windows"},
         "truncated_at": rest.limit if rest.limit is not None and _longest(columns) > rest.limit else None,
-        **{name: told[name] for name in _TOLD},
-        **({"sources": rest.sources, "turns": told["turns"]} if rest.turns else {}),
+        **{name: values[name] for name in _FIELDS},
+        **({"sources": rest.sources, "turns": values["turns"]} if rest.turns else {}),
     }
 
 

@@ -23,7 +23,7 @@ def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
     found = _TRACERS.get(known.kind, _trace_word)(word, known)
     # Dropout is random each time, and ties may be broken differently.
-    why: dict[str, Any] = found.told if found.ids == ids else {"sentence": UNSURE}
+    why: dict[str, Any] = found.explanation if found.ids == ids else {"sentence": UNSURE}
     return WordTrace(word=word, start=start, end=end, pieces=pieces, ids=ids, **why)
 
 
@@ -32,7 +32,7 @@ class _Traced:
     """The resulting ids of a tracer, and its explanation as fields of a `WordTrace`."""
 
     ids: list[int]
-    told: dict[str, Any]
+    explanation: dict[str, Any]
 
 
 def _trace_word(word: str, known: Vocabulary) -> _Traced:
@@ -89,8 +89,8 @@ def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
         return _Traced([vocabulary[word]], {"symbols": [word], "sentence": why})
     symbols, unknown = _symbols(word, known)
     merges, pieces = merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")
-    told = {"symbols": symbols, "merges": merges, "sentence": _bpe_sentence(unknown, known)}
-    return _Traced([vocabulary.get(piece, -1) for piece in pieces], told)
+    explanation = {"symbols": symbols, "merges": merges, "sentence": _bpe_sentence(unknown, known)}
+    return _Traced([vocabulary.get(piece, -1) for piece in pieces], explanation)
 
 
 def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
@@ -188,14 +188,14 @@ def _trace_unigram(word: str, known: Vocabulary) -> _Traced:
         for edge in edges[place]
     ]
     unknown = ", ".join(dict.fromkeys([edge.piece for edge in best if not edge.known][:8]))
-    told = {
+    explanation = {
         "choices": choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
         "score": ways[-1][0][0],
         "runner_up": [edge.piece for edge in second],
         "runner_up_score": ways[-1][1][0] if second else None,
         "sentence": message("The vocabulary has no piece for {unknown}.", unknown=unknown) if unknown else "",
     }
-    return _Traced([known.number(piece, known.unknown_piece) for piece in _fuse_unknown(best, known)], told)
+    return _Traced([known.number(piece, known.unknown_piece) for piece in _fuse_unknown(best, known)], explanation)
 
 
 def _edges(word: str, known: Vocabulary) -> list[list[_Edge]]:
@@ -204,20 +204,20 @@ def _edges(word: str, known: Vocabulary) -> list[list[_Edge]]:
     found: list[list[_Edge]] = []
     for start in range(len(word)):
         stops = range(start + 1, min(len(word), start + longest) + 1)
-        here = [_Edge(start, stop, word[start:stop], scores[word[start:stop]]) for stop in stops if word[start:stop] in scores]  # fmt: skip
-        if not any(edge.end == start + 1 for edge in here):
-            here.insert(0, _Edge(start, start + 1, word[start], lowest, known=False))
-        found.append(here)
+        outgoing = [_Edge(start, stop, word[start:stop], scores[word[start:stop]]) for stop in stops if word[start:stop] in scores]  # fmt: skip
+        if not any(edge.end == start + 1 for edge in outgoing):
+            outgoing.insert(0, _Edge(start, start + 1, word[start], lowest, known=False))
+        found.append(outgoing)
     return found
 
 
 def _best_paths(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
     """The two best paths to every position."""
     ways: list[list[Way]] = [[(0.0, None, 0)], *([] for _ in word)]
-    for start, here in enumerate(edges):
+    for start, outgoing in enumerate(edges):
         ways[start].sort(key=lambda way: -way[0])
         del ways[start][2:]
-        for edge in here:
+        for edge in outgoing:
             ways[edge.end] += [(sum_ + edge.score, edge, which) for which, (sum_, _, _) in enumerate(ways[start])]
     ways[-1].sort(key=lambda way: -way[0])
     return ways

@@ -39,12 +39,12 @@ def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
     subject = subject_of(tokenizer, question)
     plain = encode(tokenizer, subject.text, None, subject.options(special_tokens=False))
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
-    told = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
+    answer = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
     if backend is None:
         found = [_unknown_step(tokenizer), _python_model_step(tokenizer, _parts(tokenizer, plain))]
         added = _post_processed_parts(tokenizer, subject)
         found += [_python_post_processor(added)] if added != found[-1].parts else []
-        return msgspec.structs.replace(told, steps=found)
+        return msgspec.structs.replace(answer, steps=found)
     known = vocabulary_of(tokenizer)
     whole = _initial_stretches(subject)
     stretches, first = _split_added(backend, whole)
@@ -55,7 +55,7 @@ def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
     found += further
     found.append(_step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, plain)))
     found += _post_process(tokenizer, backend, subject, found[-1])
-    return msgspec.structs.replace(told, steps=found, words=_traces(splits, known))
+    return msgspec.structs.replace(answer, steps=found, words=_traces(splits, known))
 
 
 def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
@@ -193,9 +193,9 @@ def _post_process(tokenizer: Any, backend: Any, subject: Subject, before: Step) 
     names = " and ".join(name for name, _ in chain)
     changed = [(one.id, one.type) for one in parts] != [(one.id, one.type) for one in before.parts]
     only = chain[0][1] if len(chain) == 1 else None
-    told = _step("post_processor", names, only, parts, changed)
+    step = _step("post_processor", names, only, parts, changed)
     sentences = [_sentence_of(name, "post_processor") for name, _ in chain]
-    return [msgspec.structs.replace(told, sentence=join(" ", dict.fromkeys(one for one in sentences if one)))]
+    return [msgspec.structs.replace(step, sentence=join(" ", dict.fromkeys(one for one in sentences if one)))]
 
 
 def _flat_processors(step: Any) -> list[tuple[str, Any]]:
@@ -336,6 +336,6 @@ def _settings_of(step: Any) -> dict[str, str]:
         stored = json.loads(step.__getstate__())
     except (TypeError, ValueError, AttributeError):  # a step written in Python has no settings that could be told
         return {}
-    told = {name: value for name, value in stored.items() if name not in ("type", "vocab", "merges", "special_tokens")}
-    texts = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for name, value in told.items()}  # fmt: skip
+    kept = {name: value for name, value in stored.items() if name not in ("type", "vocab", "merges", "special_tokens")}
+    texts = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for name, value in kept.items()}  # fmt: skip
     return {name: text for name, text in texts.items() if len(text) <= LONGEST}
