@@ -7,6 +7,7 @@ from statistics import median
 
 from app.core import formatting
 from app.core.i18n import figure, tr, trn
+from app.core.runs.divergence import find_divergence
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Series, mean
 from backend.contract.metrics import is_at_chance
@@ -108,43 +109,9 @@ FEWEST_STEPS = 40
 SAMPLED = 400
 """The number of points after reduction, so that a long run costs no more than a short one."""
 DIVERGED = 1.5
-"""A training loss this far above its lowest part, after losing a quarter of the improvement."""
-FAR_ABOVE_FIRST = 1.5
-"""All of the last losses are this far above the first, which was computed before any weight was changed."""
-LAST_LOSSES = 20
-FEWEST_LOSSES = 4
+"""An evaluation loss this far above the first training loss is not a success, even if it falls."""
 HIGH_RATE = 1e-3
 """From here on a learning rate is as likely too high as too low."""
-
-
-@dataclass(frozen=True)
-class LossRise:
-    """A loss that has risen far, and since which step."""
-
-    before: float
-    now: float
-    since: int
-
-
-def find_divergence(losses: Series | None) -> LossRise | None:
-    """Whether a training loss ends far above its minimum, or above its start if it diverged at once."""
-    if not losses:
-        return None
-    if found := _above_its_lowest(losses):
-        return found
-    above = risen(losses.ys)
-    return LossRise(*above, int(losses.xs[0])) if above else None
-
-
-def _above_its_lowest(losses: Series) -> LossRise | None:
-    found = loss_blocks(losses)
-    if len(found) < 2:
-        return None
-    values = [value for _, value in found]
-    now, least = values[-1], min(values)
-    if now <= DIVERGED * least or now - least <= 0.25 * (values[0] - least):
-        return None
-    return LossRise(least, now, int(found[values.index(least)][0]))
 
 
 def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
@@ -155,19 +122,6 @@ def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
     ends = range(len(losses), size - 1, -size)
     stride = max(1, size // SAMPLED)
     return [(losses.xs[end - 1], mean(losses.ys[end - size : end : stride])) for end in reversed(ends)]
-
-
-def risen(losses: Sequence[float]) -> tuple[float, float] | None:
-    """The first loss and the mean of the last ones, if they are far above it; None if not.
-
-    Single-step losses are noisy: a low first one means nothing if the last ones come close to it, or
-    vary as much.
-    """
-    if len(losses) < FEWEST_LOSSES:
-        return None
-    last = losses[-max(2, min(LAST_LOSSES, len(losses) // 4)) :]
-    first, now = losses[0], mean(last)
-    return (first, now) if min(last) > max(FAR_ABOVE_FIRST * first, now / 4) else None
 
 
 def predicts_one_label(metrics: Mapping[str, float | None]) -> bool:
@@ -219,7 +173,7 @@ def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:
 
 def _diverging(state: RunState, alive: bool) -> Diagnosis | None:
     found = find_divergence(state.series.get("loss"))
-    if found is None:
+    if found is None or _is_improving(state, found.window):
         return None
     words = tr(
         "Training is diverging: the loss has risen from {least} to {now}",
@@ -425,6 +379,18 @@ def _helps(state: RunState, last: EvaluationFinished) -> str:
     if rate < HIGH_RATE:
         return tr("try a higher learning rate or more epochs")
     return tr("try a learning rate other than {rate}", rate=figure(rate, "g"))
+
+
+def _is_improving(state: RunState, since: int) -> bool:
+    """Whether an evaluation since this step shows that the model still learns, however the training loss jumps."""
+    found, last = evaluations_of(state), _last_of_trained(state)
+    if last is None or last.step < since:
+        return False
+    if _metric_is_best(state) and not (state.plan and is_at_chance(last.metrics, state.plan.trivial)):
+        return True
+    if found is None or "loss" not in state.metric_series or found.steps[-1] != last.step:
+        return False
+    return found.values[-1] <= min((1 + FAR_ABOVE) * found.values[found.best], state.series["loss"].ys[0])
 
 
 def _metric_is_best(state: RunState) -> bool:

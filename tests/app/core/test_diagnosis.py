@@ -118,6 +118,20 @@ def test_a_training_loss_that_climbs_back_diverges(peak: float):
     assert kind == "error"
 
 
+JUMPING = [*falling(400), *[0.3, 1.0] * 50]
+"""A training loss whose last hundred steps are far above what it had reached."""
+
+
+def test_a_training_loss_that_jumps_while_evaluations_improve_is_no_divergence():
+    learning = [*steps(JUMPING), *losses(0.6, 0.5, 0.45, 0.42), evaluation(500, True, loss=0.4)]
+    assert told(learning) == ("Evaluation loss is falling: 0.4000 at step 500 is the best so far.", "success")
+    assert told(learning[:-1])[0].startswith("Training is diverging")  # the last evaluation is of before
+
+
+def test_a_training_loss_that_jumps_while_evaluations_get_worse_diverges():
+    assert told([*steps(JUMPING), *losses(0.6, 0.5, 0.45, 0.42, 0.9)])[0].startswith("Training is diverging")
+
+
 def test_evaluations_are_judged_by_those_that_are_numbers():
     many = [*steps(falling(400)), evaluation(100, loss=0.5), evaluation(200, loss=None), evaluation(300, loss=0.4)]
     assert told(many) == ("Evaluation loss is falling: 0.4000 at step 300 is the best so far.", "success")
@@ -150,7 +164,7 @@ def test_an_evaluation_far_above_the_first_training_loss_is_no_success():
 
 def test_a_first_loss_that_was_small_by_luck_is_no_divergence():
     jumping = [0.05, 0.9, 0.3, 1.4, 0.6, 0.2, 1.1, 0.08, 0.7, 0.4, 1.2, 0.1]
-    assert "diverges" not in told(steps(jumping))[0]
+    assert "diverging" not in told(steps(jumping))[0]
 
 
 def constant(share: float, **others: float) -> dict[str, Any]:

@@ -80,10 +80,13 @@ def diverged(runs: Path) -> RunFolder:
     """A finished run whose loss broke at its second step."""
     folder = RunFolder(shutil.copytree(runs / "sentiment-finished", runs / "diverged"))
     losses = iter([1.1, *(60.0 - number / 100 for number in range(5000))])
-    many = [
-        msgspec.structs.replace(event, loss=next(losses)) if isinstance(event, events.StepFinished) else event
-        for event in events.decode_lines(folder.events.read_bytes())[0]
-    ]
+
+    def break_loss(event: events.Event) -> events.Event:
+        if isinstance(event, events.EvaluationFinished):
+            return msgspec.structs.replace(event, metrics={**event.metrics, "loss": 31.4, "accuracy": 0.25})
+        return msgspec.structs.replace(event, loss=next(losses)) if isinstance(event, events.StepFinished) else event
+
+    many = map(break_loss, events.decode_lines(folder.events.read_bytes())[0])
     folder.events.write_bytes(b"".join(map(events.encode, many)))
     return folder
 
