@@ -87,7 +87,7 @@ class TrainingLoad:
         return [
             PlanPart("Weights", self._weights_bytes * self.split.share / MB),
             PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
-            PlanPart("Optimizer", 4 * state_per_weight(self.spec) * self.trainable * self.split.share / MB),
+            PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
             PlanPart("Activations", self._activations_mb(rows)),
             PlanPart("Libraries", LIBRARIES_MB),
         ]
@@ -103,6 +103,13 @@ class TrainingLoad:
             model_type = str(inspection.read_config(self.folder).get("model_type", ""))
             return kind.count_trainable(validate(kind.Settings, self.spec.adapter, "adapter"), shapes, model_type)
         return self.parameters - sum(prod(shapes[name]) for name in frozen_names(shapes, self.spec.model.frozen))
+
+    @cached_property
+    def _optimizer_bytes(self) -> float:
+        kind = registry.find("optimizer", self.spec.training.optimizer, "training.optimizer")
+        if getattr(kind, "paged", False):
+            return 0.0  # it leaves the device before anything else lacks memory
+        return 4 * optimizer_state(self.spec, self.folder, self.trainable)
 
     @cached_property
     def _weights_bytes(self) -> float:
@@ -176,6 +183,24 @@ def state_per_weight(spec: RunSpec) -> float:
     """Numbers that the optimizer keeps for each trained parameter."""
     kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
     return kind.state_per_weight(validate(kind.Settings, spec.training.optimizer_options, "training.optimizer_options"))
+
+
+def optimizer_state(spec: RunSpec, folder: Path, trained: int) -> float:
+    """Numbers that the optimizer keeps for all trained parameters; an adapter's are taken for large matrices."""
+    kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
+    each, rest = state_per_weight(spec), trained
+    if not hasattr(kind, "state_of") or spec.adapter is not None:
+        return each * trained
+    options = validate(kind.Settings, spec.training.optimizer_options, "training.optimizer_options")
+    if spec.model.initialise == "from_config":
+        shape = ModelShape(read_config(folder, spec))
+        shapes = {"embeddings": (shape.vocabulary, shape.hidden)}
+    else:
+        shapes = dict(read_weights(folder).shapes)
+        for name in frozen_names(shapes, spec.model.frozen):
+            del shapes[name]
+    rest -= sum(map(prod, shapes.values()))
+    return sum(kind.state_of(name, shape, options) for name, shape in shapes.items()) + each * max(0, rest)
 
 
 def total(parts: list[PlanPart]) -> float:

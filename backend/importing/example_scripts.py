@@ -21,7 +21,8 @@ _TOLD_BY = (
 _PERMUTATION = "run_plm"
 _OPTIMIZERS = {
     "adamw_torch": "adamw", "adamw_hf": "adamw", "adamw_torch_fused": "adamw", "adamw_apex_fused": "adamw",
-    "adafactor": "adafactor", "sgd": "sgd", "lion_32bit": "lion",
+    "adafactor": "adafactor", "sgd": "sgd", "lion_32bit": "lion", "adamw_8bit": "adamw_8bit", "adamw_bnb_8bit": "adamw_8bit",
+    "paged_adamw": "paged_adamw", "paged_adamw_32bit": "paged_adamw", "paged_adamw_8bit": "paged_adamw_8bit",
 }  # fmt: skip
 _SCHEDULES = {"constant_with_warmup", "constant", "linear", "cosine", "cosine_with_restarts", "polynomial"}
 _METRICS = {

@@ -71,7 +71,10 @@ def check(
     """
     check_engine(spec)
     model_options.check_weights(spec)
+    model_options.check_optimizer(spec)
     choice = _check_hardware(spec)
+    if choice is not None:
+        model_options.check_optimizer(spec, choice.device.kind)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
     if count := _devices(spec, choice):
@@ -141,11 +144,12 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
 
 
 def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
-    """Reject a device or precision that this machine lacks; if none is set, skip the query, which takes seconds."""
+    """Reject a device or precision that this machine lacks; if any will do, skip the query, which takes seconds."""
     hardware = spec.hardware
     if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
-    if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
+    is_any = hardware.device == "auto" and not hardware.devices and hardware.precision == "auto"
+    if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
         found = devices.query_devices(hardware.engine, environment=hardware.environment)
         return devices.choose(spec, found.devices, found.note)
     return None

@@ -13,6 +13,7 @@ from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.plan import DiskPart, DiskPlan, DiskVolume
 from backend.contract.run.cost import DiskFix, format_size
 from backend.contract.spec import RunSpec
+from backend.contract.spec.training import ADAM, ADAMW
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
 from backend.hardware import planner
@@ -174,7 +175,9 @@ def _count_checkpoints(spec: RunSpec, facts: DiskFacts) -> tuple[int, int]:
 
 def _checkpoint_mb(spec: RunSpec, facts: DiskFacts) -> float:
     trainable = _trainable(spec, facts)
-    state = planner.state_per_weight(spec) * (trainable - _weights_without_state(spec, facts))
+    state = planner.optimizer_state(spec, facts.folder, trainable)
+    each = 2.0 if spec.training.optimizer in ADAM else planner.state_per_weight(spec)  # of an embedding
+    state -= each * _weights_without_state(spec, facts)
     return _NUMBER * (trainable + state) * (_COMPRESSED if spec.hardware.engine == "jax" else 1.0) / MB
 
 
@@ -188,7 +191,7 @@ def _weights_without_state(spec: RunSpec, facts: DiskFacts) -> int:
     is_shared = is_tied or bool(config.get("is_encoder_decoder")) or facts.head is Head.MASKED_LM
     if is_shared or spec.adapter is not None or spec.model.frozen:
         return 0
-    is_sparse = facts.device == "cpu" and spec.training.optimizer == "adamw"
+    is_sparse = facts.device == "cpu" and spec.training.optimizer in ADAMW
     if spec.hardware.engine == "torch" and (not is_sparse or shape.vocabulary * shape.hidden < _SPARSE_FROM):
         return 0
     train = len(facts.rows["train"])
@@ -282,7 +285,7 @@ def _checkpoint_candidates(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any],
 def _state_candidates(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.adapter is None:
         yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights instead of all of them.")
-    if spec.training.optimizer in ("adamw", "adam"):
+    if spec.training.optimizer in ADAM:
         yield (
             message("Adafactor optimizer"),
             {"training.optimizer": "adafactor", "training.optimizer_options": {}},

@@ -15,10 +15,12 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.run.cost import MemoryFix
 from backend.contract.spec import RunSpec
+from backend.contract.spec.training import ADAM
 from backend.contract.spec_file import set_values
 from backend.engines.weight_formats import QUANTIZER
 from backend.hardware import devices, planner
 from backend.preflight import model_options, resolve
+from backend.preflight.engine_choice import check_engine
 
 SHORTEST = 32
 """Tokens; a shorter limit says too little of most texts to be advised."""
@@ -73,6 +75,12 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
     yield from _weight_formats(spec)
     yield from _shorter(spec, measured)
     if spec.training.optimizer in ("adamw", "adam"):
+        yield (
+            message("8-bit AdamW"),
+            {"training.optimizer": "adamw_8bit"},
+            message("Keeps a quarter of the state per weight, except for embeddings; on a CPU each step takes longer."),
+        )
+    if spec.training.optimizer in ADAM:
         yield (
             message("Adafactor optimizer"),
             {"training.optimizer": "adafactor", "training.optimizer_options": {}},
@@ -136,10 +144,13 @@ def _try_changes(
     """The memory of a run with these changes; None if they do not fit the model, the engine or the device."""
     try:
         changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
+        check_engine(changed)
         model_options.check_weights(changed)
         model_options.check_model_options(changed, measured.folder)
+        device = devices.choose(changed, measured.local_devices).device
+        model_options.check_optimizer(changed, device.kind)
         needed = _memory_needed(changed, measured)
-        free = planner.available_mb(changed, devices.choose(changed, measured.local_devices).device)
+        free = planner.available_mb(changed, device)
     except InputError:
         return None
     return MemoryFix(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from backend.contract.messages import message, plural
 from backend.contract.run.cost import format_size
 from backend.contract.spec import RunSpec, TrainingSection
+from backend.contract.spec.training import ADAM, ADAMW
 from backend.engines.engine import Split
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits
@@ -23,7 +24,7 @@ class UsualRange:
 
 
 ALL_WEIGHTS = {
-    "adamw": UsualRange(1e-7, 1e-2, message("1e-5 to 5e-4 with AdamW")),
+    **dict.fromkeys(ADAMW, UsualRange(1e-7, 1e-2, message("1e-5 to 5e-4 with AdamW"))),
     "adam": UsualRange(1e-7, 1e-2, message("1e-5 to 5e-4 with Adam")),
     "lion": UsualRange(1e-8, 3e-3, message("2e-6 to 1e-4 with Lion")),
     "sgd": UsualRange(1e-6, 1.0, message("1e-3 to 1e-1 with SGD")),
@@ -57,7 +58,7 @@ def rate_note(spec: RunSpec) -> list[str]:
 
 def _usual_range(training: TrainingSection, *, adapted: bool) -> UsualRange | None:
     usual = ALL_WEIGHTS.get(training.optimizer)
-    return ADAPTER if usual is not None and adapted and training.optimizer in ("adamw", "adam") else usual
+    return ADAPTER if usual is not None and adapted and training.optimizer in ADAM else usual
 
 
 def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:

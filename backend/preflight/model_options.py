@@ -92,6 +92,35 @@ def check_quantizer(wanted: str) -> None:
         )
 
 
+def check_optimizer(spec: RunSpec, device: str | None = None) -> None:
+    """Raises InputError if the optimizer's package is not installed, or it cannot run on this kind of device."""
+    kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
+    package, kinds = getattr(kind, "requires", ""), devices_of_optimizer(spec)
+    if package and find_spec(package) is None:
+        raise InputError(
+            "training.optimizer: {optimizer} needs {package}, which is not installed; install it with: "
+            "pip install 'burnish[quantized]'",
+            "training.optimizer",
+            optimizer=spec.training.optimizer,
+            package=package,
+        )
+    if device is not None and kinds and device not in kinds:
+        raise InputError(
+            "training.optimizer: {optimizer} runs on {kinds}, and this run would use {device}; choose another optimizer, "
+            "such as adamw",
+            "training.optimizer",
+            optimizer=spec.training.optimizer,
+            kinds=", ".join(kinds),
+            device=device,
+        )
+
+
+def devices_of_optimizer(spec: RunSpec) -> tuple[str, ...]:
+    """The kinds of devices that the optimizer can run on; empty if any."""
+    kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
+    return getattr(kind, "devices", ())
+
+
 def check_model_options(spec: RunSpec, folder: Path) -> None:
     """Raises InputError if the model in `folder` does not accept the spec's options for it."""
     _check_config(spec, folder)

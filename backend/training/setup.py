@@ -112,6 +112,7 @@ def set_up_run(
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
+    model_options.check_optimizer(spec, choice.device.kind)
     hosts.same(
         [choice.words, choice.precision],
         message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),

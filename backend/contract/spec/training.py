@@ -12,7 +12,11 @@ from backend.contract.spec.section import Section
 Often = Literal["epoch", "never"] | PositiveInt
 ADVANCED: JsonDict = {"advanced": True}
 HIDDEN: JsonDict = {"hidden": True}
-_ADAM: JsonDict = {**ADVANCED, "when": {"optimizer": ["adamw", "adam"]}}
+ADAMW = ("adamw", "adamw_8bit", "paged_adamw", "paged_adamw_8bit")
+"""Optimizers that are AdamW, however they keep its state."""
+ADAM = (*ADAMW, "adam")
+"""Optimizers with two moments of each weight."""
+_ADAM: JsonDict = {**ADVANCED, "when": {"optimizer": [*ADAM]}}
 _RESTARTS: JsonDict = {**ADVANCED, "when": {"schedule": ["cosine_with_restarts"]}}
 _POLYNOMIAL: JsonDict = {**ADVANCED, "when": {"schedule": ["polynomial"]}}
 _INVERSE: JsonDict = {**ADVANCED, "when": {"schedule": ["inverse_sqrt"]}}
@@ -79,11 +83,11 @@ class TrainingSection(Section):
     """How strongly weights are pulled toward zero (decoupled from the gradient, except with `adam` and `sgd`). Biases
     and normalization layers are excluded. Usually 0 to 0.1."""
     adam_beta1: Annotated[float, Field(title="Adam beta 1", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.9
-    """Decay rate of the first moment (`adamw`, `adam`)."""
+    """Decay rate of the first moment (`adam`, and `adamw` of any kind)."""
     adam_beta2: Annotated[float, Field(title="Adam beta 2", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.999
-    """Decay rate of the second moment (`adamw`, `adam`)."""
+    """Decay rate of the second moment (`adam`, and `adamw` of any kind)."""
     adam_epsilon: Annotated[float, Field(title="Adam epsilon", gt=0, le=1e-2, json_schema_extra=_ADAM)] = 1e-8
-    """Added to the square root of the second moment (`adamw`, `adam`)."""
+    """Added to the square root of the second moment (`adam`, and `adamw` of any kind)."""
     max_gradient_norm: Annotated[float | None, Field(title="Gradient clipping", gt=0, json_schema_extra=ADVANCED)] = 1.0
     """Gradients with a larger global norm are scaled down to it. Empty turns clipping off."""
     label_smoothing: Annotated[float, Field(title="Label smoothing", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.0

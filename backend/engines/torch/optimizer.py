@@ -74,12 +74,13 @@ class Optimizer:
         return found if self._words is None else [*found, self._words.gradient]
 
     def state(self) -> dict[str, torch.Tensor]:
-        """The optimizer's state of each parameter, as `key.name`; integers as int64, else float32."""
+        """The optimizer's state of each parameter, as `key.name`; integers as int64, else float32 or what holds 8 bits."""
+        unsaved: frozenset[str] = getattr(self._inner, "unsaved", frozenset())
         tensors = {
             f"{key}.{name}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
             for name, parameter in self._named
             for key, value in self._inner.state.get(parameter, {}).items()
-            if value is not None
+            if value is not None and key not in unsaved
         }
         if self._words is not None:
             tensors |= {f"words.{key}": value for key, value in self._words.state().items()}
@@ -96,11 +97,10 @@ class Optimizer:
         for place, value in tensors.items():
             key, _, name = place.partition(".")
             by_name.setdefault(name, {})[key] = value
+        take = getattr(self._inner, "take_state", self._inner.state.__setitem__)
         for name, parameter in self._named:
             if name in by_name:
-                self._inner.state[parameter] = {
-                    key: self._to_device(key, value, parameter) for key, value in by_name[name].items()
-                }
+                take(parameter, {key: self._to_device(key, value, parameter) for key, value in by_name[name].items()})
         if self._words is not None:
             words = {key.removeprefix("words."): value for key, value in tensors.items() if key.startswith("words.")}
             self._words.restore(words)
@@ -117,11 +117,16 @@ def _groups(
 ) -> Groups:
     """Parameters with the same rate and weight decay together, in the model's order; those with decay first."""
     undecayed = set(undecayed_parameters(model))
-    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, float], dict[str, nn.Parameter]] = {}
     for name, parameter in named:
-        groups.setdefault((name in undecayed, by_name[name]), []).append(parameter)
+        groups.setdefault((name in undecayed, by_name[name]), {})[name] = parameter
     return [
-        {"params": groups[key], "weight_decay": 0.0 if key[0] else training.weight_decay, "rate": key[1]}
+        {
+            "params": [*groups[key].values()],
+            "names": [*groups[key]],
+            "weight_decay": 0.0 if key[0] else training.weight_decay,
+            "rate": key[1],
+        }
         for key in sorted(groups, key=lambda key: key[0])
     ]
 

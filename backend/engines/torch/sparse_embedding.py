@@ -18,6 +18,7 @@ from torch.optim.adamw import adamw
 
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
+from backend.contract.spec.training import ADAMW
 from backend.engines.engine import Batch
 
 _LOOKED_UP = ("input_ids", "token_type_ids")
@@ -137,7 +138,7 @@ def sparse_embedding(model: Any, device: torch.device, training: TrainingSection
     module = model.get_input_embeddings()
     if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:
         return None
-    if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
+    if training.optimizer not in ADAMW:  # what is done here to rows that did not occur is AdamW's arithmetic
         return None
     if model.config.is_encoder_decoder or head is Head.MASKED_LM:
         return None

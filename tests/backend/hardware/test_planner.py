@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, BartConfig, MarianConfig, MT5Config, T5Config
+from transformers import AutoModelForMaskedLM, AutoModelForSeq2SeqLM, BartConfig, MarianConfig, MT5Config, T5Config
 
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.resources import resource
@@ -97,6 +97,27 @@ def test_an_adapter_needs_little_for_gradients_and_optimizer():
 def test_the_optimizer_counts_by_what_it_keeps(optimizer, share):
     found = megabytes("Optimizer", training={"optimizer": optimizer})
     assert found == pytest.approx(share * megabytes("Optimizer"))
+
+
+def test_the_state_in_8_bits_is_planned_as_large_as_it_is():
+    from backend.engines.torch.optimizer import Optimizer
+    from backend.engines.torch.precision import Precision
+
+    model = AutoModelForMaskedLM.from_pretrained(MODEL)
+    training = TrainingSection(learning_rate=2e-5, optimizer="adamw_8bit")
+    optimizer = Optimizer(model, None, training, Precision(torch.device("cpu"), "float32"))
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step(1e-3)
+    held = sum(value.nbytes for key, value in optimizer.state().items() if not key.startswith("step"))
+    planned = megabytes("Optimizer", training={"optimizer": "adamw_8bit"})
+    assert planned == pytest.approx(held / 1e6, rel=0.01)
+    assert planned < 0.95 * megabytes("Optimizer")
+
+
+@pytest.mark.parametrize("optimizer", ["paged_adamw", "paged_adamw_8bit"])
+def test_paged_state_may_leave_the_device(optimizer):
+    assert megabytes("Optimizer", training={"optimizer": optimizer}) == 0
 
 
 @pytest.mark.parametrize(

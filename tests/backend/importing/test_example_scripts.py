@@ -92,6 +92,15 @@ def test_the_best_model_is_kept_by_its_metric():
     assert import_arguments(arguments).spec["evaluation"] == {"every": 50, "best_metric": "matthews"}
 
 
+@pytest.mark.parametrize(
+    ("optim", "expected"),
+    [("adamw_bnb_8bit", "adamw_8bit"), ("paged_adamw_32bit", "paged_adamw"), ("paged_adamw_8bit", "paged_adamw_8bit")],
+)
+def test_optimizers_of_bitsandbytes_are_taken_over(optim: str, expected: str):
+    result = import_arguments({"model_name_or_path": "m", "task_name": "rte", "optim": optim})
+    assert (result.spec["training"]["optimizer"], result.unmatched) == (expected, [])
+
+
 def test_what_has_no_counterpart_is_named():
     result = import_arguments(
         {"model_name_or_path": "m", "task_name": "rte", "deepspeed": "zero3.json", "optim": "galore_adamw"}

@@ -8,7 +8,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.preflight import model_options
-from backend.preflight.model_options import check_model_options, check_weights
+from backend.preflight.model_options import check_model_options, check_optimizer, check_weights
 from backend.preflight.resolve import resolve
 
 MODEL = resource("demo", "bert-tiny")
@@ -125,6 +125,18 @@ def test_quantized_weights_need_their_package(monkeypatch):
     monkeypatch.setattr(model_options, "QUANTIZER", "no_such_package")
     with pytest.raises(InputError, match=r"nf4 needs bitsandbytes, .* pip install 'burnish\[quantized\]'"):
         check_weights(wanted)
+
+
+def test_an_optimizer_of_bitsandbytes_needs_it_and_a_device_that_it_knows(monkeypatch):
+    wanted = spec(training={"optimizer": "paged_adamw_8bit"})
+    check_optimizer(wanted, "cuda")
+    with pytest.raises(
+        InputError, match=r"optimizer: paged_adamw_8bit runs on cuda, and this run would use cpu; choose"
+    ):
+        check_optimizer(wanted, "cpu")
+    monkeypatch.setattr(model_options, "find_spec", {}.get)
+    with pytest.raises(InputError, match=r"_8bit needs bitsandbytes, .* pip install 'burnish\[quantized\]'"):
+        check_optimizer(wanted)
 
 
 def test_an_adapter_alone_cannot_be_quantized_for_training(tmp_path: Path):

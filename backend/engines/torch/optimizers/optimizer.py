@@ -8,14 +8,20 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 Groups = list[dict[str, Any]]
-"""Parameter groups as torch takes them: `params`, `weight_decay`, and `rate`, what the learning rate is multiplied by."""
+"""Parameter groups as torch takes them: `params`, `weight_decay`, `rate` (what the learning rate is multiplied by), and the
+parameters' `names`."""
 
 FUSED = {"cpu", "cuda", "xpu", "mps"}
 """Kinds of device on which torch has one kernel for the whole step."""
 
 
 class OptimizerEntry(Protocol):
-    """What a module here exports as `OPTIMIZER`, or an installed package as an entry point of `burnish.optimizers`."""
+    """What a module here exports as `OPTIMIZER`, or an installed package as an entry point of `burnish.optimizers`.
+
+    It may also have `requires`, a package that must be installed, `devices`, the kinds that it runs on (else any), `paged`,
+    whether its state leaves the device when that is full, and `state_of(name, shape, options)`, the float32 values that
+    are stored for one parameter.
+    """
 
     title: ClassVar[str]
     description: ClassVar[str]
