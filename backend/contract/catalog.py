@@ -182,6 +182,8 @@ class Device(msgspec.Struct, frozen=True):
     """The engine that found it, if several were queried."""
     cores: int = 0
     """Of a CPU; 0 if unknown."""
+    emulates_bfloat16: bool = False
+    """Whether a CPU is known to have no unit for it: its flags name neither AVX512_BF16 nor AMX nor Arm's BF16."""
 
 
 class Catalog(msgspec.Struct, frozen=True):

@@ -144,8 +144,8 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
             ),
         )
         raise InputError("hardware.device: {reasons}", "hardware.device", reasons=reasons)
-    if not numbers:
-        return found[:1] if _hosts(spec) == 1 else found
+    if not numbers:  # of several the freest, the first where they are alike
+        return [max(found, key=lambda one: one.free_mb)] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
@@ -198,6 +198,10 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
 
 
 def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
+    if precision == "bfloat16" and device.emulates_bfloat16:
+        return message(
+            "hardware.precision: this processor has no bfloat16 units and emulates them, which is slower than float32."
+        )
     if precision != "float16" or not _overflows(spec):
         return ""
     safe = message("bfloat16 or float32") if "bfloat16" in device.precisions else "float32"

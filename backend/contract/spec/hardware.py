@@ -17,10 +17,10 @@ class HardwareSection(Section):
     engine: Annotated[str, Field(title="Engine")] = "torch"
     """The framework that trains: `torch` (PyTorch with Accelerate) or `jax` (JAX with Flax and Optax)."""
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
-    """`auto` uses the first available accelerator, otherwise the CPU."""
+    """`auto` uses an accelerator if there is one, otherwise the CPU."""
     devices: Annotated[list[int] | None, Field(title="Device IDs", json_schema_extra=ADVANCED)] = None
-    """IDs of the accelerators to use. Empty uses the first one, or with several hosts, all devices of each host. With
-    several devices, each processes a part of every batch."""
+    """IDs of the accelerators to use. Empty uses the one with the most free memory, or with several hosts, all devices of
+    each host. With several devices, each processes a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format for computing. Weights and optimizer state stay in float32."""
     processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=HIDDEN)] = 1

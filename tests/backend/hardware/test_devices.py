@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.spec import RunSpec, run_spec
+from backend.engines.cpu_device import emulates_bfloat16
 from backend.hardware.devices import choose
 
 PROCESSOR = Device("cpu", 0, "Processor", 8000, 4000, ["float32", "bfloat16"])
@@ -28,6 +30,39 @@ def spec(**hardware: Any) -> RunSpec:
 def test_an_accelerator_goes_before_the_processor():
     chosen = choose(spec(), [*CARDS, PROCESSOR])
     assert (chosen.words, chosen.precision) == ("cuda:0", "float16")
+
+
+def test_of_several_accelerators_the_freest_is_taken_and_the_first_of_equals():
+    busy = Device("cuda", 0, "Card 0", 16000, 500, ["float32"])
+    assert choose(spec(), [busy, CARDS[1], PROCESSOR]).words == "cuda:1"
+    assert choose(spec(devices=[0]), [busy, CARDS[1], PROCESSOR]).words == "cuda:0"
+    assert choose(spec(engine="jax"), [*CARDS, PROCESSOR]).words == "cuda:0"
+
+
+def test_bfloat16_on_a_processor_without_units_for_it_is_called_slow():
+    emulating = msgspec.structs.replace(PROCESSOR, emulates_bfloat16=True)
+    assert "emulates" in choose(spec(precision="bfloat16"), [emulating]).warning
+    assert not choose(spec(precision="bfloat16"), [PROCESSOR]).warning
+    assert not choose(spec(), [emulating]).warning
+
+
+@pytest.mark.parametrize(
+    ("description", "emulates"),
+    [
+        ("processor: 0\nflags\t\t: fpu avx2 avx512f avx512_vnni\n", True),
+        ("flags\t\t: fpu avx512f avx512_bf16 amx_tile\n", False),
+        ("Features\t: fp asimd bf16 i8mm\n", False),
+        ("Features\t: fp asimd\n", True),
+        ("hardware: unknown\n", False),
+        (None, False),
+    ],
+)
+def test_the_flags_of_the_processor_tell_whether_it_has_bfloat16(
+    tmp_path: Path, description: str | None, emulates: bool
+):
+    if description is not None:
+        (tmp_path / "cpuinfo").write_text(description)
+    assert emulates_bfloat16(tmp_path / "cpuinfo") is emulates
 
 
 def test_the_numbered_device_is_taken():
