@@ -221,3 +221,15 @@ def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorRe
         return []
     title = tr("At most {limit:,} tokens", limit=limit)
     return [MemoryFix(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are truncated."))]
+
+
+def fit_lengths(draft: Draft, settings: Mapping[str, Setting], limit: int | None) -> dict[str, int]:
+    """Lower each length to the model's limit if nobody has set it and its default is above; returns what was set.
+
+    A default that the model cannot take would only be refused. A length that someone has set is theirs to change.
+    """
+    unset = (settings[key] for key in LENGTHS if key in settings and not draft.says(key))
+    above = {one.key: limit for one in unset if limit and isinstance(one.default, int) and one.default > limit}
+    for key, value in above.items():
+        draft.set(key, value)
+    return above

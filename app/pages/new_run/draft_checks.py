@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from app.core import formatting
 from app.core.draft import data_source
 from app.core.draft.draft import Values
+from app.core.draft.draft_settings import fit_lengths
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.services.backend_client import BackendClient, OnAnswer, PendingQuery
@@ -62,6 +63,8 @@ class DraftChecks(QObject):
     """There is nothing to look into."""
     previewed = Signal(object)
     described = Signal(object)
+    fitted = Signal()
+    """Settings were fitted to the model."""
     planned = Signal(object)
     trusted = Signal(object)
     """The person's consent to the code of that model is kept."""
@@ -88,6 +91,8 @@ class DraftChecks(QObject):
         """Gives the sentences of all fields that are marked as wrong, by card; the page sets it."""
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
+        self._fitted: dict[str, int] = {}
+        """Lengths that were fitted to the model, by key."""
         self._plannable = True
         self._plan_section = "settings"
         """Where the reason lies why there is no plan, or none that can be started."""
@@ -272,7 +277,18 @@ class DraftChecks(QObject):
         elif model.needs_remote_code:
             self._draft.set("model.trust_remote_code", True)
         self.described.emit(model)
+        self._fit(model)
         self.something_changed()
+
+    def _fit(self, model: ModelDescription) -> None:
+        """Fit lengths to the model that nobody has set; what was fitted to another one returns to its default."""
+        before = self._fitted
+        for key, value in before.items():
+            if self._draft.get(key) == value:
+                self._draft.unset(key)
+        self._fitted = fit_lengths(self._draft, self._controller.settings(), model.max_length)
+        if self._fitted != before:
+            self.fitted.emit()
 
     # Devices, and what the run will cost
 

@@ -154,6 +154,7 @@ class Sections(QWidget):
         checks.emptied.connect(self._on_emptied)
         checks.previewed.connect(self._on_preview)
         checks.described.connect(self._on_model)
+        checks.fitted.connect(lambda: self.settings.show_draft(self._draft))
         checks.planned.connect(self._on_plan)
         checks.devices_found.connect(self._on_devices)
         checks.refused.connect(self._on_refusal)

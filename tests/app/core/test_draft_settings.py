@@ -11,6 +11,7 @@ from app.core.draft.draft_settings import (
     changed_settings,
     differences,
     find_settings,
+    fit_lengths,
     settings_of,
     shorten_texts,
     value_words,
@@ -129,3 +130,14 @@ def test_texts_longer_than_the_model_reads_are_set_to_its_limit_by_a_click():
     ]
     assert shorten_texts(draft, model, ErrorReply("another", "training.epochs")) == []
     assert shorten_texts(draft, None, refused) == []
+
+
+def test_a_default_length_follows_the_model_and_one_that_was_set_does_not():
+    settings = {"task.max_length": Setting("task.max_length", "Block length", "", default=256)}
+    draft = Draft({"task": {"type": "causal_lm"}})
+    assert fit_lengths(draft, settings, 1024) == fit_lengths(draft, settings, None) == {}
+    assert fit_lengths(draft, settings, 128) == {"task.max_length": 128}
+    assert draft.get("task.max_length") == 128
+    draft.set("task.max_length", 300)
+    assert fit_lengths(draft, settings, 128) == {}
+    assert draft.get("task.max_length") == 300

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -22,6 +22,7 @@ from app.services.backend_client import BackendClient, PendingQuery
 from app.services.latest_question import LatestQuestion
 from backend.contract.catalog import TaskEntry
 from backend.contract.rpc.data import DataPreview, DataSummary, RecognisedData
+from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
 GLANCE_DELAY_MS = 150
@@ -39,6 +40,8 @@ class TaskDecision:
     task: TaskEntry
     before: TaskEntry
     reason: str = ""
+    others: Sequence[TaskEntry] = ()
+    """Which it suits as well."""
 
 
 class DataController(QObject):
@@ -68,6 +71,8 @@ class DataController(QObject):
         """The rows that were dropped or named and have not been read since: only they may decide the task."""
         self._decision: TaskDecision | None = None
         """What the newest data has decided."""
+        self._unsuited = ""
+        """The last model that does not suit the task that the data had decided."""
         self._recognition: tuple[object, TaskEntry | None] = (None, None)
         """The task that these rows were recognised as data for."""
         self.glance: DataSummary | None = None
@@ -90,7 +95,7 @@ class DataController(QObject):
         section.task_requested.connect(self._on_task_requested)
         self.drops.dropped.connect(self.take)
         checks.previewed.connect(self._on_preview)
-        checks.described.connect(lambda model: self._look())
+        checks.described.connect(self._on_model)
         checks.emptied.connect(self._on_gone)
         checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
         self._controller.loaded.connect(self._on_loaded)
@@ -175,12 +180,12 @@ class DataController(QObject):
     def _may_decide(self) -> bool:
         return self._new_rows == rows_of(self._draft) and not self._draft.task_chosen
 
-    def _decide(self, task: TaskEntry, reason: str = "") -> None:
+    def _decide(self, task: TaskEntry, reason: str = "", others: Sequence[TaskEntry] = ()) -> None:
         """Switch to the task that the data is made for."""
         before = self._controller.task()
         if before is None or task is before:
             return
-        self._new_rows, self._decision = None, TaskDecision(rows_of(self._draft), task, before, reason)
+        self._new_rows, self._decision = None, TaskDecision(rows_of(self._draft), task, before, reason, others)
         self.task_found.emit(task.name)
 
     def _others(self) -> list[tuple[TaskEntry, str]]:
@@ -192,11 +197,11 @@ class DataController(QObject):
     def _offer(self) -> TaskOffer:
         """What to say of the task: by the rows, else by what the data has decided, else by what it was recognised as."""
         task, rows, preview = self._controller.task(), rows_of(self._draft), self._checks.preview
-        others, decision, (recognised_rows, suited) = self._others(), self._decision, self._recognition
+        others, decision, (recognised_rows, suited) = self._others(), self._decision_now(), self._recognition
         if others and preview is not None and preview.wrong_column is None:  # else the button is beside what is wrong
             return offer_switch([one for one, _ in others], others[0][1])
-        if decision is not None and (decision.rows, decision.task) == (rows, task):
-            return offer_return(decision.task, decision.before, decision.reason)
+        if decision is not None:
+            return offer_return(decision.task, decision.before, decision.reason, decision.others)
         if suited is not None and suited is not task and recognised_rows == rows:
             return offer_switch([suited])
         return NO_OFFER
@@ -204,12 +209,33 @@ class DataController(QObject):
     def _on_preview(self, preview: DataPreview) -> None:
         others, may_decide = self._others(), self._may_decide()
         self._new_rows = None
-        if may_decide and len(others) == 1 and self._checks.lacks_column():
-            self._decide(*others[0])  # the rows are read again, for that task
+        if may_decide and others and self._checks.lacks_column():
+            best, reason = others[0]
+            self._decide(best, reason, [task for task, _ in others[1:]])  # the rows are read again, for that task
             self._section.show_offer(self._offer())
             return
         self._section.show_offer(self._offer())
         self._look(anew=True)
+
+    def _decision_now(self) -> TaskDecision | None:
+        """The decision of the data, as long as it holds."""
+        decision = self._decision
+        holds = decision is not None and (decision.rows, decision.task) == (
+            rows_of(self._draft),
+            self._controller.task(),
+        )
+        return decision if holds else None
+
+    def _on_model(self, model: ModelDescription) -> None:
+        """If the data suits several tasks, the model may be made for another than the first."""
+        decision = self._decision_now()
+        if decision is None or not model.problem or not decision.others or model.name == self._unsuited:
+            self._look()
+            return
+        self._unsuited = model.name  # a model that suits neither is not passed on and on
+        self._decision = replace(decision, task=decision.others[0], others=[decision.task])
+        self.task_found.emit(self._decision.task.name)  # the model is described again, for that task
+        self._section.show_offer(self._offer())
 
     def _refuse(self, mistake: ErrorReply) -> None:
         self._section.show_refused(formatting.sentence(mistake.message, mistake.field))

@@ -45,14 +45,15 @@ def offer_switch(tasks: Sequence[TaskEntry], reason: str = "") -> TaskOffer:
     )
 
 
-def offer_return(task: TaskEntry, before: TaskEntry, reason: str = "") -> TaskOffer:
-    """Say that the data has decided the task, and offer the one before."""
+def offer_return(task: TaskEntry, before: TaskEntry, reason: str = "", others: Sequence[TaskEntry] = ()) -> TaskOffer:
+    """Say that the data has decided the task; offer others that it suits as well, and the one before."""
     title = inside(task.title)
+    switches = [(one.name, tr("Switch to {task}", task=inside(one.title))) for one in others[: MOST_TASKS - 1]]
     return TaskOffer(
         tr("The task is now {task}, because {reason}.", task=title, reason=reason)
         if reason
         else tr("The task is now {task}.", task=title),
-        [(before.name, tr("Back to {task}", task=inside(before.title)))],
+        [*switches, (before.name, tr("Back to {task}", task=inside(before.title)))],
     )
 
 

@@ -14,6 +14,7 @@ from backend.contract.catalog import Preset
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview, RecognisedData
+from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import ErrorReply
 from backend.helper.queries.data import QUERIES
 
@@ -262,20 +263,45 @@ def test_a_task_that_a_person_has_chosen_is_kept_and_the_other_one_offered(qtbot
     assert panel.sections.data.recognised.isHidden(), "what it offered is done"
 
 
-def test_running_text_is_offered_to_both_language_models(qtbot, panel, tmp_path: Path):
-    novel = tmp_path / "emma.txt"
-    novel.write_text("\n".join(f"Emma had lived {year} years in the world" for year in range(21)), encoding="utf-8")
-    panel.sections.data.train.choose(str(novel))
+@pytest.fixture
+def novel(tmp_path: Path) -> str:
+    """Running text, which two kinds of language models can learn."""
+    path = tmp_path / "emma.txt"
+    path.write_text("\n".join(f"Emma had lived {year} years in the world" for year in range(21)), encoding="utf-8")
+    return str(path)
+
+
+def test_running_text_is_for_a_causal_language_model_and_the_other_one_is_a_click_away(qtbot, panel, novel: str):
+    panel.sections.data.train.choose(novel)
+    qtbot.waitUntil(lambda: len(offered(panel)) == 2, timeout=SLOW_MS)
+    assert panel.draft.get("task.type") == "causal_lm"
+    assert offered(panel) == ["Switch to masked language modeling", "Back to text classification"]
+    assert panel.sections.data.recognised.text() == (
+        "The task is now causal language modeling, because the data is running text without any labels."
+    )
+    assert panel.reason() == "Choose a model."
+    panel.sections.data.recognised.task_buttons[0].click()
+    assert panel.draft.get("task.type") == "masked_lm"
+
+
+def test_a_model_that_does_not_suit_the_first_task_decides_for_the_other_once(qtbot, panel, novel: str):
+    panel.sections.data.train.choose(novel)
+    qtbot.waitUntil(lambda: panel.draft.get("task.type") == "causal_lm", timeout=SLOW_MS)
+    encoder = ModelDescription(name="encoder", found="folder", problem="An encoder cannot continue a text")
+    panel.checks.described.emit(encoder)
+    assert panel.draft.get("task.type") == "masked_lm"
+    assert offered(panel) == ["Switch to causal language modeling", "Back to text classification"]
+    panel.checks.described.emit(encoder)
+    assert panel.draft.get("task.type") == "masked_lm", "it suits neither, so there is nothing to try"
+
+
+def test_running_text_leaves_a_task_that_a_person_has_chosen(qtbot, panel, novel: str):
+    panel.controller.choose_task("text_classification")
+    panel.sections.data.train.choose(novel)
     qtbot.waitUntil(lambda: len(offered(panel)) == 2, timeout=SLOW_MS)
     assert offered(panel) == ["Switch to causal language modeling", "Switch to masked language modeling"]
     assert panel.reason() == "Choose a column for label, or switch to causal language modeling."
-    assert panel.sections.data.recognised.text() == (
-        "The data is running text without any labels, so it looks like data for causal language modeling or masked "
-        "language modeling."
-    )
     assert panel.draft.get("task.type") == "text_classification"
-    panel.sections.data.recognised.task_buttons[0].click()
-    assert panel.draft.get("task.type") == "causal_lm"
 
 
 def test_a_labelled_table_for_a_language_model_is_offered_to_text_classification_and_may_start(

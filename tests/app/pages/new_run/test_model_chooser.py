@@ -154,3 +154,14 @@ def test_the_tokenizers_size_is_written_as_every_other_count(qtbot):
     qtbot.addWidget(facts)
     facts.show_model(ModelDescription(name="m", found="folder", tokenizer="BPE with 30,522 tokens"))
     assert facts.values["Tokenizer"].text() == "BPE with 30\u202f522 tokens"
+
+
+def test_a_length_that_nobody_has_set_follows_the_model(qtbot, panel):
+    for name, length in (("/models/few-positions", 96), (MODEL, None)):
+        panel.sections.model.choose(name)
+        qtbot.waitUntil(lambda: panel.checks.model is not None)
+        assert panel.draft.get("task.max_length") == length
+    panel.change("task.max_length", 100)
+    panel.sections.model.choose("/models/few-positions")
+    qtbot.waitUntil(lambda: panel.checks.model is not None)
+    assert panel.draft.get("task.max_length") == 100
