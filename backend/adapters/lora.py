@@ -32,6 +32,9 @@ class Settings(Section):
     """Learn the direction and magnitude of the update separately (Liu et al. 2024)."""
     rslora: Annotated[bool, Field(title="Rank-stabilized", json_schema_extra=ADVANCED)] = False
     """Divide alpha by the square root of the rank instead of the rank (rsLoRA, Kalajdzievski 2023)."""
+    loraplus_ratio: Annotated[float, Field(title="LoRA+ ratio", ge=1, le=1000, json_schema_extra=ADVANCED)] = 1.0
+    """The learning rate of the second small matrices, and of biases and magnitudes if they train, as a multiple of the
+    learning rate (LoRA+, Hayou et al. 2024, who use 16). Above 1, choose a learning rate about half as high."""
     bias: Annotated[Literal["none", "all", "lora_only"], Field(title="Train biases", json_schema_extra=ADVANCED)] = (
         "none"
     )
@@ -65,6 +68,14 @@ class Lora:
         sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen.values())
         sizes = sum(shape[1] if is_embedding(name) else shape[0] for name, shape in chosen.items())
         return sides + (sizes if settings.dora else 0)
+
+
+def rate_ratio(settings: Settings, name: str, dimensions: int) -> float:
+    """What a trained parameter's learning rate is multiplied by: `loraplus_ratio`, as PEFT's LoRA+ applies it.
+
+    An embedding's matrices learn at the plain rate, where PEFT has another setting, which is 1e-6 if nobody sets it.
+    """
+    return settings.loraplus_ratio if ".lora_B." in name or dimensions == 1 else 1.0
 
 
 def is_meant(module: str, target: str) -> bool:

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
+from backend.adapters.lora import (
+    USUAL,
+    Settings,
+    cannot_leave_alone,
+    check_leaves_alone,
+    is_meant,
+    no_such_matrix,
+    rate_ratio,
+)
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
@@ -59,6 +67,11 @@ class Adapter:
     def is_alone(self) -> bool:
         """Whether the adapter is saved without its model."""
         return self._settings.saved == "adapter"
+
+    def rates(self, rates: Mapping[str, float]) -> dict[str, float]:
+        """What the learning rate of each trained parameter is multiplied by, where `rates` has it for the model alone."""
+        shapes = self._model.shapes
+        return {name: rates[name] * rate_ratio(self._settings, name, len(shapes[name])) for name in self.trained}
 
     def export(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
         """Write PEFT's two files into a folder that has the model's configuration."""

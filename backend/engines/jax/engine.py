@@ -82,7 +82,10 @@ class JaxEngine:
             return 0
         kept = model.layer_depths.frozen_names(loading.model.frozen) | model.fixed
         self._trained = sorted(model.shapes.keys() - kept if self._adapter is None else self._adapter.trained)
-        self._optimizer = Optimizer(training, model.undecayed, model.layer_depths.rates(training.layer_decay))
+        rates = model.layer_depths.rates(training.layer_decay)
+        if self._adapter is not None:
+            rates |= self._adapter.rates(rates)
+        self._optimizer = Optimizer(training, model.undecayed, rates)
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
         self._state = self._layout.init_sharded(self._optimizer.init, trained)

@@ -63,7 +63,7 @@ class TorchEngine:
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
-            self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
+            self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision, loading.adapter)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from backend import registry
+from backend.adapters.lora import rate_ratio
 from backend.contract.spec import TrainingSection, validate
 from backend.engines.layer_depth import LayerDepths
 from backend.engines.torch.optimizers.optimizer import Groups
@@ -20,12 +21,15 @@ class Optimizer:
     """The spec's optimizer over a model's trainable parameters."""
 
     def __init__(
-        self, model: nn.Module, words: SparseEmbedding | None, training: TrainingSection, precision: Precision
-    ):
+        self, model: nn.Module, words: SparseEmbedding | None, training: TrainingSection, precision: Precision,
+        adapter: Any = None,
+    ):  # fmt: skip
         self._words, self._training, self._precision = words, training, precision
         self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
         self._parameters = [parameter for _, parameter in self._named]
         by_name = layer_depths(model).rates(training.layer_decay)
+        if adapter is not None:
+            by_name |= {name: by_name[name] * rate_ratio(adapter, name, each.ndim) for name, each in self._named}
         self._word_rate = by_name[words.name] if words is not None else 1.0
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validate(kind.Settings, training.optimizer_options, OPTIONS)

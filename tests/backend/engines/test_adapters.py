@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from peft.optimizers import create_loraplus_optimizer
 from safetensors.numpy import load_file
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
@@ -116,6 +117,26 @@ def test_a_step_equals_that_of_peft_alone(case, lora, tmp_path):
     optimizer.step()
     (numbers,) = engine.read([engine.train_step([batch], 0, 1e-2)])
     np.testing.assert_allclose([numbers.loss, numbers.gradient_norm], [loss.item(), norm.item()], atol=1e-5)
+    merged = model.merge_and_unload().state_dict()
+    with engine._adapter.merged(tmp_path) as ours:
+        for name, value in merged.items():
+            np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_a_step_with_loraplus_equals_that_of_peft_alone(lora, tmp_path):
+    engine, _ = lora("bert", rank=4, loraplus_ratio=8, bias="all")
+    engine.export(tmp_path)
+    batch = text_batch(6, seed=0, labels=3)
+    model = _plain_lora("bert", engine, tmp_path)
+    for name, each in model.named_parameters():
+        each.requires_grad_(each.requires_grad or name.endswith("bias"))
+    optimizer = create_loraplus_optimizer(
+        model, torch.optim.AdamW, lr=1e-2, loraplus_lr_ratio=8, loraplus_weight_decay=0.1, eps=1e-4
+    )
+    model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"}).loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+    optimizer.step()
+    engine.train_step([batch], 0, 1e-2)
     merged = model.merge_and_unload().state_dict()
     with engine._adapter.merged(tmp_path) as ours:
         for name, value in merged.items():

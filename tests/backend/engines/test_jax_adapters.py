@@ -52,7 +52,7 @@ CASES = {
 FAMILIES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(models.__path__) if one.name != "family")
 KINDS = {"jax": JaxEngine, "torch": TorchEngine}
 EVERYTHING: dict[str, Any] = {"rslora": True, "targets": "all-linear", "bias": "all"}
-SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias": "lora_only"}}
+SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias": "lora_only", "loraplus_ratio": 2}}
 QUICK = {"bert-everything", "gpt2-dora", "t5-plain"}
 """An encoder, a decoder and an encoder-decoder, and every kind of settings; the slow tests compile all pairs."""
 NAMESAKES = {"mistral", "qwen2", "mt5", "mbart"}
