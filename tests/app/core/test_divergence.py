@@ -10,7 +10,7 @@ import pytest
 from app.core.runs.divergence import find_divergence
 from app.core.runs.series import Series
 
-RECORDED = json.loads((Path(__file__).parents[2] / "data" / "recorded" / "training_losses.json").read_text())
+CURVES = json.loads((Path(__file__).parents[2] / "data" / "training_losses.json").read_text())
 """Of the demo with several learning rates, batch size 16: the last one is far too high."""
 TOO_HIGH = "learning rate 0.1"
 
@@ -30,13 +30,13 @@ def noisy(levels: np.ndarray, shape: float, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).gamma(shape, levels / shape)
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDED if name != TOO_HIGH])
+@pytest.mark.parametrize("name", [name for name in CURVES if name != TOO_HIGH])
 def test_a_healthy_recorded_run_never_diverges(name: str):
-    assert alarms(RECORDED[name]) == []
+    assert alarms(CURVES[name]) == []
 
 
 def test_a_recorded_run_with_far_too_high_a_learning_rate_diverges():
-    assert alarms(RECORDED[TOO_HIGH])[0] < 150
+    assert alarms(CURVES[TOO_HIGH])[0] < 150
 
 
 @pytest.mark.parametrize("seed", range(3))
