@@ -215,6 +215,8 @@ class MainWindow(QMainWindow):
             panel.message.connect(self.show_message)
         if hasattr(panel, "wrote"):
             panel.wrote.connect(self.toasts.show_written)
+        if hasattr(panel, "bar_built"):
+            panel.bar_built.connect(self.toasts.stay_above)
         if hasattr(panel, "start_bar"):
             self.toasts.stay_above(panel.start_bar)
         if isinstance(panel, OffersActions):

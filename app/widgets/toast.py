@@ -96,12 +96,12 @@ class ToastOverlay(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(SPACING)
         parent.installEventFilter(self)
-        self._above: QWidget | None = None
+        self._above: list[QWidget] = []
         self.hide()
 
     def stay_above(self, widget: QWidget) -> None:
         """Do not cover a widget in the corner, such as a bar with a button, while it is visible."""
-        self._above = widget
+        self._above.append(widget)
         widget.installEventFilter(self)
 
     def messages(self) -> list[str]:
@@ -147,9 +147,8 @@ class ToastOverlay(QWidget):
             toast.fit()
         height = sum(toast.height() for toast in self._toasts) + SPACING * (len(self._toasts) - 1)
         area = self._under.rect()
-        bottom = area.bottom() - MARGIN
-        if self._above is not None and self._above.isVisible():
-            bottom = self._above.mapTo(self._under, QPoint(0, 0)).y() - SPACING
+        bars = [bar.mapTo(self._under, QPoint(0, 0)).y() for bar in self._above if bar.isVisible()]
+        bottom = min([area.bottom() - MARGIN, *(top - SPACING for top in bars)])
         self.setGeometry(area.right() - WIDTH - MARGIN, bottom - height, WIDTH, height)
         self.raise_()
 

@@ -25,6 +25,11 @@ def stop_obstacle(run: RunSummary | RunStatus) -> str:
     return "" if run.alive else tr("The run has already ended.")
 
 
+def start_now_obstacle(run: RunSummary | RunStatus) -> str:
+    """Why the run cannot be started before its turn."""
+    return "" if run.waits else tr("The run is not queued.")
+
+
 def button_obstacles(run: RunStatus, results: RunResults, requests: Container[str]) -> dict[str, str]:
     """Button of the Run page → why it cannot be pressed, while `requests` were not answered yet."""
     stopping = tr("The run is stopping.") if "stop" in requests else ""
@@ -33,7 +38,7 @@ def button_obstacles(run: RunStatus, results: RunResults, requests: Container[st
         "checkpoint": training or (tr("A checkpoint is being saved.") if "checkpoint" in requests else ""),
         "pause": training or (tr("The run is pausing.") if "pause" in requests else ""),
         "stop": stop_obstacle(run) or stopping,
-        "start_now": stopping if run.waits else tr("The run is not queued."),
+        "start_now": start_now_obstacle(run) or stopping,
         "resume": resume_obstacle(run),
         **result_obstacles(results),
     }
@@ -60,6 +65,7 @@ def selection_obstacles(runs: Sequence[RunSummary]) -> dict[str, str]:
     return {
         **dict.fromkeys(("open", "duplicate", "folder"), of_one(lambda _: "")),
         "resume": of_one(resume_obstacle),
+        "start_now": of_one(start_now_obstacle),
         "stop": of_one(stop_obstacle),
         "predictions": of_one(lambda run: "" if run.has_predictions else tr("The run has no predictions yet.")),
         "compare": _compare_obstacle(len(runs)),

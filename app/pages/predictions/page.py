@@ -31,6 +31,8 @@ class Page(QWidget):
     wrote = Signal(str, str)
     """What was exported, in words, and the file."""
     runs_requested = Signal()
+    bar_built = Signal(object)
+    """A bar at the bottom, which no message may cover."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,6 +76,7 @@ class Page(QWidget):
         attempt = TryBox(self._context, self.pages)
         attempt.message.connect(self.message)
         self.pages.addWidget(attempt)
+        self.bar_built.emit(attempt.collecting.bar)
         return attempt
 
     @property

@@ -39,6 +39,8 @@ LOW = 720
 """Pixels below which the numbers are in one row."""
 NARROW = 860
 LOWEST_PLOTS = 220
+MOST_NAMED = 2
+"""Files that the heading names; of more it says how many they are."""
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
@@ -439,13 +441,15 @@ def _title(watcher: RunWatcher) -> str:
 
 def _subtitle(watcher: RunWatcher) -> str:
     state, data = watcher.state, watcher.state.training_data
-    if watcher.outcome.waits and not state.name:
+    if watcher.is_caught_up and not state.name:  # it waits in the queue, or was removed from it
         subject = read_subject(watcher.folder)
         files = tr("on {files}", files=subject.data) if subject.data else ""
-        return " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
+        words = " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
+        return words or str(watcher.folder.path)
     parts = [formatting.name_of_path(state.model)] if state.model else []
     if data is not None:
-        files = ", ".join(formatting.name_of_path(file) for file in data.files[:2])
+        names = ", ".join(map(formatting.name_of_path, data.files))
+        files = trn("{count} file", "{count} files", len(data.files)) if len(data.files) > MOST_NAMED else names
         parts.append(tr("on {files}", files=files) if files else "")
         return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
     return " ".join(parts) or str(watcher.folder.path)

@@ -261,9 +261,9 @@ class ProgressTiles(QStackedWidget):
         self.tiles["evaluation_loss"].set_value(formatting.number(evaluated.last if evaluated else None), where)
 
     def _show_metric(self, state: RunState) -> None:
-        name, tile = state.main_metric, self.tiles["metric"]
-        tile.set_caption(formatting.metric_title(name) if name and name != "loss" else tr("Metric"))
-        if not name or name == "loss":
+        name, tile = _metric_beside_loss(state), self.tiles["metric"]
+        tile.set_caption(formatting.metric_title(name) if name else tr("Metric"))
+        if not name:
             tile.set_value("–", "\u00a0")
             return
         best, trivial = state.best_of(name), state.plan.trivial if state.plan else {}
@@ -360,3 +360,10 @@ def _recent_mean(series: Series, points: int = 20) -> float:
     """The mean of the last points, because single steps are noisy."""
     last = series.ys[-points:]
     return sum(last) / len(last)
+
+
+def _metric_beside_loss(state: RunState) -> str:
+    """The deciding metric; if that is the loss, which has a tile of its own, the first other one, such as perplexity."""
+    if state.main_metric not in ("", "loss"):
+        return state.main_metric
+    return next((name for name in state.metric_series if name != "loss" and "/" not in name), "")

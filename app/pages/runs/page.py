@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 BUTTONS = {
     "open": (tr("Open"), "chart", "primary"),
     "resume": (tr("Resume"), "play", ""),
+    "start_now": (tr("Start now"), "play", ""),
     "stop": (tr("Stop"), "stop", "danger"),
     "predictions": (tr("Predictions"), "target", ""),
     "compare": (tr("Compare"), "chart", ""),
@@ -54,7 +55,7 @@ BUTTONS = {
     "delete": (tr("Delete"), "trash", "danger"),
 }
 """Key → words, icon, role."""
-WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "stop", "resume")
+WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "start_now", "stop", "resume")
 """Buttons that show their icon alone where there is little room, the first of them first."""
 SPACING = 8
 
@@ -182,6 +183,7 @@ class Page(QWidget):
         of_chosen = {
             "open": (tr("Open selected run"), ""),
             "resume": (tr("Resume selected run"), "Ctrl+R"),
+            "start_now": (tr("Start selected queued run now"), ""),
             "stop": (tr("Stop selected run"), ""),
             "predictions": (tr("Show predictions of selected run"), ""),
             "compare": (tr("Compare selected runs"), "Ctrl+E"),
@@ -273,6 +275,12 @@ class Page(QWidget):
         self._resuming.discard(run)
         self._on_chosen(self.table.chosen())
         self.message.emit("error", sentence)
+
+    def _on_start_now(self) -> None:
+        if run := self.table.chosen():
+            if problem := self._context.jobs.start_now(run.path):
+                self.message.emit("error", problem)
+            self._context.library_watcher.refresh_now()
 
     def _on_stop(self) -> None:
         if run := self.table.chosen():

@@ -26,6 +26,7 @@ def test_without_a_selection_every_action_asks_for_one():
     [
         (run("running"), "resume", "still in progress"),
         (run("queued"), "resume", "still queued"),
+        (run("running"), "start_now", "not queued"),
         (run("finished"), "resume", "finished"),
         (run("failed", can_resume=False), "resume", "same way"),
         (run("lost"), "stop", "already ended"),

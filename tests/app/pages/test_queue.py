@@ -127,6 +127,16 @@ def test_a_run_that_waits_says_for_what_and_offers_to_start_or_to_stop(page):
     ]
 
 
+def test_a_run_that_was_removed_from_the_queue_keeps_its_heading(qtbot, page, waiting, let_go):
+    second = waiting[1]
+    second.write_exit_record(ExitRecord(2, 0, time.time(), state="stopped"))
+    second.leave_queue()
+    os.close(let_go.pop(second.path))
+    page.watcher.refresh_now()
+    qtbot.waitUntil(lambda: page.controls.pill.text() == "Stopped")
+    assert page.header.subtitle.text() == "bert-tiny on some.csv"
+
+
 @pytest.mark.usefixtures("watched")
 def test_what_it_waits_for_is_told_anew_when_another_leaves(qtbot, page, waiting, let_go):
     first = waiting[0]
@@ -200,6 +210,12 @@ def test_stop_in_the_list_takes_one_out_of_the_queue_and_says_so(qtbot, table, w
         table.buttons["stop"].click()
     assert said.args == ["info", "Removed first from the queue."]
     assert waiting[0].open_request() == "stop"
+
+
+def test_a_queued_run_can_be_started_in_the_list(table, waiting):
+    table.table.choose(waiting[0].path)
+    table.buttons["start_now"].click()
+    assert not waiting[0].queued.exists()
 
 
 def test_they_are_found_by_their_state(table):

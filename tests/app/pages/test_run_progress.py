@@ -2,6 +2,7 @@
 
 import time
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
@@ -155,3 +156,20 @@ def test_the_first_numbers_take_the_room_that_was_kept_for_them(tiles: ProgressT
     take_step(state)
     tiles.show_state(state, RunStatus("running"))
     assert tiles.sizeHint().height() == before
+
+
+def test_a_run_that_is_judged_by_its_loss_shows_another_metric_beside_it(tiles: ProgressTiles):
+    state, tile = started(), tiles.tiles["metric"]
+    take_step(state)
+    known = {"loss": False, "perplexity": False}
+    state.apply(msgspec.structs.replace(plan_of(9), best_metric="loss", metrics=known))
+    metrics: dict[str, float | None] = {
+        "loss": 4.3563,
+        "a.txt/loss": 4.3563,
+        "a.txt/perplexity": 77.9,
+        "perplexity": 77.9,
+        "accuracy": 0.4,
+    }
+    state.apply(events.EvaluationFinished(time=2, step=1, epoch=0.1, metrics=metrics, rows=9, seconds=1.0))
+    tiles.show_state(state, RunStatus("running"))
+    assert tile.accessibleName() == "Perplexity: 77.9000"

@@ -181,6 +181,13 @@ def test_toasts_stay_above_a_bar_while_it_is_visible(qtbot, styled):
     assert overlay.geometry().bottom() > 540
     bar.show()
     assert overlay.geometry().bottom() < bar.geometry().top()
+    higher = QWidget(window)
+    higher.setGeometry(0, 480, 900, 50)
+    overlay.stay_above(higher)
+    higher.show()
+    assert overlay.geometry().bottom() < higher.geometry().top()
+    higher.hide()
+    assert bar.geometry().top() > overlay.geometry().bottom() > 480
 
 
 def test_a_toast_that_is_closed_goes_and_the_last_takes_the_overlay_along(qtbot, styled):
