@@ -11,6 +11,7 @@ from backend.contract.messages import message
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 
+Initialization = Literal["default", "pissa", "pissa_niter_16", "loftq"]
 _EXAMPLES = 8
 
 
@@ -35,6 +36,10 @@ class Settings(Section):
     loraplus_ratio: Annotated[float, Field(title="LoRA+ ratio", ge=1, le=1000, json_schema_extra=ADVANCED)] = 1.0
     """The learning rate of the second small matrices, and of biases and magnitudes if they train, as a multiple of the
     learning rate (LoRA+, Hayou et al. 2024, who use 16). Above 1, choose a learning rate about half as high."""
+    initialization: Annotated[Initialization, Field(title="Initialization", json_schema_extra=ADVANCED)] = "default"
+    """How the small matrices start: `default` changes nothing at first; `pissa` takes the main directions of each matrix
+    over from the model (Meng et al. 2024), and `pissa_niter_16` finds them faster in large matrices; `loftq` those of
+    what 4 or 8 bits lose (Li et al. 2023), with `model.weights: nf4` or `int8`."""
     bias: Annotated[Literal["none", "all", "lora_only"], Field(title="Train biases", json_schema_extra=ADVANCED)] = (
         "none"
     )

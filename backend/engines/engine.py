@@ -121,6 +121,8 @@ class EngineEntry(Protocol):
     """Whether one process trains on several devices."""
     weight_formats: ClassVar[tuple[Format, ...]]
     """In which it can hold weights that are not trained."""
+    adapter_initializations: ClassVar[tuple[str, ...]]
+    """How the matrices of an adapter can start in it."""
     logits_at_once: ClassVar[int | None]
     """Logits over a vocabulary (targets × vocabulary) that it computes at once; None if those of all targets."""
     continues: ClassVar[tuple[str, ...]]

@@ -118,7 +118,11 @@ class TrainingLoad:
             return 4 * self.parameters
         shapes, adapted = read_weights(self.folder).shapes, self.spec.adapter is not None
         frozen = [*shapes] if adapted else frozen_names(shapes, self.spec.model.frozen)
-        others = self.trainable if adapted else self.parameters - sum(prod(shapes[name]) for name in frozen)
+        others = (
+            self.trainable * adapter_copies(self.spec)
+            if adapted
+            else self.parameters - sum(prod(shapes[name]) for name in frozen)
+        )
         return frozen_bytes(shapes, frozen, kind) + 4 * others
 
     def _activations_mb(self, rows: int) -> float:
@@ -183,6 +187,11 @@ def state_per_weight(spec: RunSpec) -> float:
     """Numbers that the optimizer keeps for each trained parameter."""
     kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
     return kind.state_per_weight(validate(kind.Settings, spec.training.optimizer_options, "training.optimizer_options"))
+
+
+def adapter_copies(spec: RunSpec) -> int:
+    """How many times an adapter's matrices are held: those that took anything over from the model, as they were too."""
+    return 1 if (spec.adapter or {}).get("initialization", "default") == "default" else 2
 
 
 def optimizer_state(spec: RunSpec, folder: Path, trained: int) -> float:

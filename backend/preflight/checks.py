@@ -71,6 +71,7 @@ def check(
     """
     check_engine(spec)
     model_options.check_weights(spec)
+    model_options.check_adapter(spec)
     model_options.check_optimizer(spec)
     choice = _check_hardware(spec)
     if choice is not None:

@@ -206,7 +206,7 @@ def _trainable(spec: RunSpec, facts: DiskFacts) -> int:
 
 def _model_mb(spec: RunSpec, facts: DiskFacts) -> float:
     is_alone = spec.adapter is not None and spec.adapter.get("saved") == "adapter"
-    numbers = _trainable(spec, facts) if is_alone else facts.parameters
+    numbers = _trainable(spec, facts) * planner.adapter_copies(spec) if is_alone else facts.parameters
     found = {path for pattern in _TOKENIZER_FILES for path in facts.folder.glob(pattern)}
     return (_NUMBER * numbers + sum(path.stat().st_size for path in found)) / MB
 

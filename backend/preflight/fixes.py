@@ -146,6 +146,7 @@ def _try_changes(
         changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
         check_engine(changed)
         model_options.check_weights(changed)
+        model_options.check_adapter(changed)
         model_options.check_model_options(changed, measured.folder)
         device = devices.choose(changed, measured.local_devices).device
         model_options.check_optimizer(changed, device.kind)

@@ -81,6 +81,25 @@ def check_weights(spec: RunSpec) -> None:
     raise InputError("model.weights: {reason}", "model.weights", reason=reason)
 
 
+def check_adapter(spec: RunSpec) -> None:
+    """Raises InputError if the adapter cannot start as `adapter.initialization` says."""
+    wanted = (spec.adapter or {}).get("initialization", "default")
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if wanted not in engine.adapter_initializations:
+        reason = message(
+            "{title} does not have {wanted}; choose default, or train with PyTorch (hardware.engine: torch)",
+            title=engine.title,
+            wanted=wanted,
+        )
+    elif wanted == "loftq" and spec.model.weights not in QUANTIZED:
+        reason = message(
+            "loftq is for weights in 4 or 8 bits; set model.weights to nf4 or int8, or choose pissa or default"
+        )
+    else:
+        return
+    raise InputError("adapter.initialization: {reason}", "adapter.initialization", reason=reason)
+
+
 def check_quantizer(wanted: str) -> None:
     """Raises InputError if weights are to be held in a format whose package is not installed."""
     if wanted in QUANTIZED and find_spec(QUANTIZER) is None:

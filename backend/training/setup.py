@@ -23,6 +23,7 @@ from backend.data.features import Features
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.engines.engine import LoadRequest, Split
+from backend.engines.weight_formats import QUANTIZED
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
@@ -89,6 +90,8 @@ class RunSetup:
         note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
         if session.spec.adapter is not None:
             weights = planner.weight_format(session.spec, self.model_folder, self.precision)
+            if weights in QUANTIZED and planner.adapter_copies(session.spec) > 1:
+                weights = "bfloat16"  # what it learned is added to the weights in the file, not to quantized ones
             note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path, weights)
         return note
 
@@ -124,6 +127,7 @@ def set_up_run(
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     planner.check_new_weights(spec, model.folder)
     model_options.check_weights(spec)
+    model_options.check_adapter(spec)
     splits = _read(folder, spec, model, earlier, stages, hosts)
     if is_trial:
         few = TRIAL_BATCHES * spec.training.batch_size

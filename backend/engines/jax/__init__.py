@@ -58,6 +58,7 @@ class JaxEntry:
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
     weight_formats = ("float32",)
+    adapter_initializations = ("default",)
     logits_at_once = None
     continues = ("torch",)
 

@@ -1,10 +1,11 @@
 """PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays fast."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
+from backend.adapters.lora import Initialization
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
@@ -31,6 +32,7 @@ class TorchEntry:
     optimizers = ()
     several_devices = False
     weight_formats = FORMATS
+    adapter_initializations = get_args(Initialization)
     logits_at_once = 1 << 25
     continues = ()
 

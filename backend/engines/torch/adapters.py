@@ -25,6 +25,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
+from backend.engines.torch.adapter_initialization import Start, initialize, set_magnitudes, subtract_start
 from backend.engines.torch.frozen_weights import (
     float32_weight,
     float32_weights,
@@ -53,6 +54,10 @@ class Adapter:
         with _old_names():
             self._peft: Any = get_peft_model(model, self._config(targets))
         _draw(model, loading.training.seed)
+        self._starts: dict[str, Start] = {}
+        if self._settings.initialization != "default":
+            self._starts = initialize(model, self._settings.initialization, loading.folder, loading.training.seed)
+        set_magnitudes(model)
         for name, parameter in model.named_parameters():
             if name in self._in_full:
                 parameter.requires_grad_(True)
@@ -76,6 +81,7 @@ class Adapter:
         saved = replace(
             config,
             inference_mode=True,
+            **self._for_the_models_file(),
             task_type=self._loading.head.head.declared.peft or None,
             modules_to_save=sorted(self._modules_to_save()) or None,
             base_model_name_or_path=self._loading.model.name_or_path,
@@ -99,6 +105,8 @@ class Adapter:
 
     def _adapter_weights(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
+        if self._starts:
+            weights = subtract_start(weights, self._starts)
         parameters = dict(self._model.named_parameters())
         return weights | {f"{PREFIX}{name}": parameters[name] for name in self._in_full}
 
@@ -114,6 +122,17 @@ class Adapter:
             bias=settings.bias,
             fan_in_fan_out=any(isinstance(modules[name], Conv1D) for name in targets),
         )
+
+    def _for_the_models_file(self) -> dict[str, Any]:
+        """Rank and alpha of the saved adapter, whose scale is that of this one, and which way its matrices lie there."""
+        settings, factor = self._settings, 2 if self._starts else 1
+        layers: list[Any] = [each for each in self._model.modules() if isinstance(each, BaseTunerLayer)]
+        bases = [each.get_base_layer() for each in layers]
+        return {
+            "r": factor * settings.rank,
+            "lora_alpha": settings.alpha * (factor**0.5 if settings.rslora else factor),
+            "fan_in_fan_out": any(isinstance(b, Conv1D) or (is_quantized(b) and is_transposed(b)) for b in bases),
+        }
 
     def _modules_to_save(self) -> set[str]:
         """The fully trained modules, in the form of PEFT's `modules_to_save`."""
@@ -161,7 +180,8 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     held = {name.removeprefix(PREFIX) for name in tensors}
     learnt = {key: value for key, value in read_adapter_config(folder).items() if key != "peft_type"}
     try:
-        config = LoraConfig(**{**learnt, "inference_mode": True})
+        turned = any(isinstance(each, Conv1D) for each in model.modules())  # not where they are quantized
+        config = LoraConfig(**{**learnt, "inference_mode": True, "fan_in_fan_out": turned})
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), config=config, ignore_mismatched_sizes=True)
             _replace_small_layers(model)

@@ -186,6 +186,28 @@ def float32_weight(layer: Any) -> torch.Tensor:
     return weight.T if is_transposed(layer) else weight
 
 
+@torch.no_grad()
+def replace_weight(layer: Any, weight: torch.Tensor) -> None:
+    """Give a layer another weight, in float32 as its file would have it; the layer holds it in its own format."""
+    if not is_quantized(layer):
+        layer.weight.data = weight.to(layer.weight.dtype).contiguous()
+        return
+    from bitsandbytes.functional import int8_vectorwise_quant, quantize_4bit
+
+    weight, held = (weight.T if is_transposed(layer) else weight).contiguous(), layer.weight  # (outputs, inputs)
+    if type(layer).__name__ == "Linear8bitLt":
+        held.data, scales, _ = int8_vectorwise_quant(weight.half())
+        held.CB, held.SCB = held.data, scales  # the next forward pass takes them
+        layer.state.CB = layer.state.SCB = None
+        return
+    before = held.quant_state
+    held.data, state = quantize_4bit(
+        weight, blocksize=before.blocksize, compress_statistics=before.nested, quant_type=before.quant_type
+    )
+    state.dtype = before.dtype
+    held.quant_state = layer.quant_state = state
+
+
 def is_transposed(layer: Any) -> bool:
     """Whether a quantized layer holds its weight (outputs, inputs), but its model's file (inputs, outputs)."""
     return issubclass(layer.source_cls, Conv1D)

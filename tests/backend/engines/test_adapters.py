@@ -178,9 +178,34 @@ def test_exporting_leaves_no_trace_in_the_steps_that_follow(case, lora, tmp_path
     assert train(quiet, case, range(3, 6)) == train(asked, case, range(3, 6))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_peft_itself_loads_the_saved_adapter(case, lora, request, tmp_path):
-    engine, _ = lora(case, saved="adapter")
+@pytest.mark.parametrize("case", ["bert", "gpt2"])
+def test_pissa_starts_as_that_of_peft(case, lora, request):
+    engine, _ = lora(case, rank=4, initialization="pissa")
+    model = CASES[case][2].from_pretrained(request.getfixturevalue(case))
+    targets = {"bert": ["query", "value"], "gpt2": ["c_attn"]}[case]
+    config = LoraConfig(
+        r=4, lora_alpha=16, target_modules=targets, fan_in_fan_out=case == "gpt2", init_lora_weights="pissa"
+    )
+    theirs = get_peft_model(model, config).base_model.model.state_dict()
+    ours = engine._model.state_dict()
+    bases = [name for name in theirs if name.endswith(".base_layer.weight")]
+    assert bases
+    for name in bases:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-6, err_msg=name)
+        first, second = (name.replace("base_layer", f"lora_{side}.default") for side in "AB")
+        np.testing.assert_allclose(ours[second] @ ours[first], theirs[second] @ theirs[first], rtol=0, atol=1e-6)
+
+
+SAVED = [
+    *((case, {}) for case in CASES),
+    ("bert", {"initialization": "pissa", "rslora": True, "targets": ["query", "dense", "word_embeddings"]}),
+    ("gpt2", {"initialization": "pissa_niter_16", "dora": True}),
+]
+
+
+@pytest.mark.parametrize(("case", "settings"), SAVED)
+def test_peft_itself_loads_the_saved_adapter(case, settings, lora, request, tmp_path):
+    engine, _ = lora(case, saved="adapter", **settings)
     train(engine, case)
     engine.export(tmp_path)
     options = {"num_labels": 3} if case == "bert" else {}

@@ -119,6 +119,9 @@ VARIANTS = [
     *((name, weights, {}) for name in MODELS for weights in ("bfloat16", *QUANTIZED)),
     *(("gpt2", weights, {"dora": True}) for weights in QUANTIZED),
     *(("llama", weights, {"rslora": True, "dora": True}) for weights in ("bfloat16", "nf4")),
+    ("gpt2", "nf4", {"initialization": "pissa_niter_16"}),
+    ("llama", "int8", {"initialization": "pissa"}),
+    ("llama", "nf4", {"initialization": "loftq", "dora": True}),
 ]
 
 
@@ -156,16 +159,61 @@ def test_an_adapter_alone_answers_on_its_model_in_the_same_format(case, weights,
     assert_close(outputs(merged, case[0]), outputs(engine, case[0]), 1e-5)
 
 
-@pytest.mark.parametrize(("case", "weights"), [("bert", "nf4"), ("gpt2", "int8")], indirect=["case"])
-def test_a_checkpoint_holds_only_what_trains_and_resumes_to_the_bit(case, weights, tmp_path):
-    engine = opened(case, weights)
+@pytest.mark.parametrize(
+    ("case", "weights", "initialization"),
+    [("bert", "nf4", "loftq"), ("gpt2", "int8", "pissa"), ("llama", "nf4", "default")],
+    indirect=["case"],
+)
+def test_a_checkpoint_holds_only_what_trains_and_resumes_to_the_bit(case, weights, initialization, tmp_path):
+    engine = opened(case, weights, initialization=initialization)
     losses(engine, case[0], range(2))
     engine.save(tmp_path)()
     trained = {name for name, each in engine._model.named_parameters() if each.requires_grad}
     assert load_file(tmp_path / "model.safetensors").keys() == trained
-    again = opened(case, weights)
+    again = opened(case, weights, initialization=initialization)
     again.restore(tmp_path)
     assert losses(again, case[0], range(2, 4)) == losses(engine, case[0], range(2, 4))
+
+
+@pytest.mark.parametrize("case", ["gpt2"], indirect=True)
+def test_loftq_starts_as_its_paper_says(case):
+    """Algorithm 1 of Li et al. 2023, for a matrix that GPT-2's file holds as (inputs, outputs), with alpha ÷ rank = 4."""
+    import bitsandbytes
+
+    name = "transformer.h.1.mlp.c_fc"
+    layer = opened(case, "nf4", initialization="loftq")._model.get_submodule(name)
+    weight = load_file(case[1] / "model.safetensors")[f"{name}.weight"].float().T.contiguous()
+    low_rank, errors = torch.zeros_like(weight), []
+    for _ in range(5):
+        quantized = bitsandbytes.nn.Params4bit(
+            weight - low_rank, requires_grad=False, quant_type="nf4", compress_statistics=True
+        ).to("cpu")
+        rounded = bitsandbytes.functional.dequantize_4bit(quantized.data, quantized.quant_state)
+        left, sizes, right = torch.linalg.svd(weight - rounded, full_matrices=False)
+        low_rank = left[:, :4] * sizes[:4] @ right[:4]
+        errors.append((weight - rounded - low_rank).norm())
+    update = 4 * layer.lora_B["default"].weight @ layer.lora_A["default"].weight
+    torch.testing.assert_close(frozen_weights.float32_weight(layer.get_base_layer()).T, rounded, rtol=0, atol=1e-6)
+    torch.testing.assert_close(update, low_rank, rtol=0, atol=1e-5)
+    assert errors[-1] < errors[0]
+
+
+@pytest.mark.parametrize("case", ["gpt2"], indirect=True)
+@pytest.mark.parametrize("initialization", ["pissa", "loftq"])
+def test_an_adapter_that_started_from_the_model_answers_on_its_own_weights(case, initialization, tmp_path):
+    """They are not rounded to 4 bits as in training, so the answers differ by what is lost beside the adapter."""
+    engine = opened(case, "nf4", saved="adapter", initialization=initialization, rank=32)
+    losses(engine, "gpt2", range(8))
+    engine.export(tmp_path)
+    alone, plain = opened(("gpt2", tmp_path), "bfloat16", training=None), opened(case, "float32", training=None)
+    ours, theirs, before = (outputs(each, "gpt2")["token_loss"] for each in (alone, engine, plain))
+    assert np.abs(ours - theirs).max() < 0.05 * np.abs(theirs - before).max()
+
+
+@pytest.mark.parametrize("case", ["llama"], indirect=True)
+def test_magnitudes_start_as_exact_as_those_of_float32_weights(case):
+    half, whole = (opened(case, weights, dora=True) for weights in ("bfloat16", "float32"))
+    assert_close(outputs(half, "llama"), outputs(whole, "llama"), 1e-6)
 
 
 @pytest.mark.parametrize("weights", ["bfloat16", *QUANTIZED])

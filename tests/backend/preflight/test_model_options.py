@@ -8,7 +8,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.preflight import model_options
-from backend.preflight.model_options import check_model_options, check_optimizer, check_weights
+from backend.preflight.model_options import check_adapter, check_model_options, check_optimizer, check_weights
 from backend.preflight.resolve import resolve
 
 MODEL = resource("demo", "bert-tiny")
@@ -125,6 +125,19 @@ def test_quantized_weights_need_their_package(monkeypatch):
     monkeypatch.setattr(model_options, "QUANTIZER", "no_such_package")
     with pytest.raises(InputError, match=r"nf4 needs bitsandbytes, .* pip install 'burnish\[quantized\]'"):
         check_weights(wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "engine", "sentence"),
+    [
+        ("loftq", "torch", "loftq is for weights in 4 or 8 bits; set model.weights to nf4 or int8, or choose pissa"),
+        ("pissa", "jax", "JAX does not have pissa; choose default, or train with PyTorch"),
+    ],
+)
+def test_an_adapter_that_cannot_start_so_is_refused_with_the_way_out(wanted, engine, sentence):
+    with pytest.raises(InputError) as caught:
+        check_adapter(spec(adapter={"type": "lora", "initialization": wanted}, hardware={"engine": engine}))
+    assert str(caught.value).startswith(f"adapter.initialization: {sentence}")
 
 
 def test_an_optimizer_of_bitsandbytes_needs_it_and_a_device_that_it_knows(monkeypatch):
