@@ -18,7 +18,7 @@ _SETTINGS = """
     bridge checkpoint_every class_weights clip_threshold column_names columns config configuration coordinator data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
-    gradient_checkpointing hardware head host_timeout hosts initialise keep_checkpoints kind label_all_tokens label_smoothing labels
+    gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
     language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability max_answer_length
     max_gradient_norm max_length max_new_tokens max_records max_rows max_steps max_target_length memory_limit metrics
     micro_batch_size min_new_tokens mismatched_rows misplaced_answers model momentum n_best name name_or_path nesterov
@@ -38,10 +38,10 @@ SETTINGS = frozenset(_SETTINGS.split())
 """Names of settings, of a task's parts, and of what a model's configuration often holds."""
 _CHOICES = """
     13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bg blocks both
-    causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data de demo double el en
+    causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data de default demo double el en
     end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
-    inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
-    nearest never newline nf4 no_answer none one_cycle paged_adamw paged_adamw_8bit parallel parquet plain polynomial pretrained qnli
+    inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
+    nearest never newline nf4 no_answer none one_cycle paged_adamw paged_adamw_8bit parallel parquet pissa pissa_niter_16 plain polynomial pretrained qnli
     qqp question_answering refuse repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
     text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli workbook xnli xpu zh
 """
