@@ -127,7 +127,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     request = _wait_its_turn(folder, stopping)
     if request or not folder.exists():
         return _leave_queue(folder, record, request)
-    began, memory_kills = time.time(), _count_memory_kills()
+    began, memory_kills = time.time(), count_memory_kills()
     try:
         engine = _start(folder, command)
     except OSError as error:  # Python itself may be gone by now, if a program was updated while the run waited
@@ -142,13 +142,13 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
         _print_error(message("the engine left {left} processes behind, and they were killed", left=left))
-    killed_by = _killed_by(returncode, memory_kills)
-    why = stopping.message(returncode, killed_by)
-    ended = ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), killed_by)
+    ended_by = killed_by(returncode, memory_kills)
+    why = stopping.message(returncode, ended_by)
+    ended = ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), ended_by)
     return _record_exit(folder, ended)
 
 
-def _count_memory_kills() -> int | None:
+def count_memory_kills() -> int | None:
     """How many processes the kernel has killed for want of memory since it booted; None if it does not say."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
@@ -157,9 +157,9 @@ def _count_memory_kills() -> int | None:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
 
 
-def _killed_by(returncode: int, kills_before: int | None) -> str:
+def killed_by(returncode: int, kills_before: int | None) -> str:
     """See `ExitRecord.killed_by`."""
-    kills = _count_memory_kills()
+    kills = count_memory_kills()
     if returncode != -9 or kills is None or kills_before is None:
         return ""
     return "memory" if kills > kills_before else "signal"
@@ -242,7 +242,7 @@ class _Shutdown:
         if name in INTERRUPTIONS:
             return message("the run received {name} and stopped before it could save anything", name=name)
         if name == "SIGKILL":
-            return _kill_words(killed_by)
+            return kill_words(killed_by)
         return message(
             "the engine process was terminated by {name}; see {name_2} for a possible reason",
             name=name,
@@ -292,7 +292,8 @@ class _Shutdown:
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _kill_words(killed_by: str) -> str:
+def kill_words(killed_by: str) -> str:
+    """How a process ended that got SIGKILL; see `ExitRecord.killed_by`."""
     if killed_by == "memory":
         return message("the engine process was killed (SIGKILL), because the system ran out of memory")
     if killed_by == "signal":
@@ -303,14 +304,6 @@ def _kill_words(killed_by: str) -> str:
 
 
 def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]:
-    supervisor = os.getpid()
-
-    def bind() -> None:
-        # Between fork and exec: the engine dies with its supervisor, even if that is gone already.
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:
-            os._exit(1)
-
     with os.fdopen(_open_log(folder), "ab") as log:
         return subprocess.Popen(
             command,
@@ -319,8 +312,19 @@ def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]
             stderr=log,
             start_new_session=True,
             env={**os.environ, process_tree.MARKER: str(folder.path), "PYTHONUNBUFFERED": "1"},
-            preexec_fn=bind if sys.platform == "linux" else None,
+            preexec_fn=die_with(os.getpid()),
         )
+
+
+def die_with(parent: int) -> Callable[[], None] | None:
+    """What a child of this process does between fork and exec, so that it dies with it; only Linux has the means."""
+
+    def bind() -> None:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it is gone already
+            os._exit(1)
+
+    return bind if sys.platform == "linux" else None
 
 
 def _wait(engine: subprocess.Popen[bytes]) -> int:

@@ -26,16 +26,25 @@ def _run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
 
 
+def _process_arguments(parser: ArgumentParser) -> None:
+    _run_arguments(parser)
+    parser.add_argument("--rank", type=int, help="one of several processes, which the one without a rank starts")
+    parser.add_argument("--of", type=int, default=1)
+    parser.add_argument("--rendezvous", type=Path)
+
+
 def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
     on_interruption(_InterruptOnce(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     try:
-        from backend.training import loop  # loads the data room and the framework
+        from backend.training import processes  # loads the data room and the framework
     except ImportError:
         _explain_failed_start(folder)
         return 1
-    return loop.run(folder)
+    if arguments.rank is None:
+        return processes.run(folder)
+    return processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous)
 
 
 class _InterruptOnce:
@@ -145,7 +154,7 @@ def _query(arguments: Namespace) -> int:
 
 
 COMMANDS = (
-    Command("_run", "", _run_arguments, _run),
+    Command("_run", "", _process_arguments, _run),
     Command("_measure", "", _run_arguments, _measure),
     Command("serve", "", _no_arguments, _serve),
     Command("_query", "", _query_arguments, _query),

@@ -118,7 +118,9 @@ class EngineEntry(Protocol):
     optimizers: ClassVar[tuple[str, ...]]
     """Those that it has; empty where it has all that are registered."""
     several_devices: ClassVar[bool]
-    """Whether one process trains on several devices."""
+    """Whether a run trains on several devices."""
+    several_processes: ClassVar[bool]
+    """Whether it does so with a process for each, and is an `EngineOfProcesses`; else one process has all of them."""
     weight_formats: ClassVar[tuple[Format, ...]]
     """In which it can hold weights that are not trained."""
     adapter_initializations: ClassVar[tuple[str, ...]]

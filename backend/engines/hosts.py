@@ -1,6 +1,7 @@
-"""What an engine provides to a multi-host run: which host this is, and a shared board that all hosts read."""
+"""What an engine provides to a run of several processes or hosts: how they meet, and a board that all hosts read."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from backend.contract.messages import message
@@ -50,6 +51,25 @@ class Board(Protocol):
 
     def leave(self) -> None:
         """Wait until all hosts leave, and close. Raises RunFailed if one does not arrive."""
+        ...
+
+
+class EngineOfProcesses(Protocol):
+    """What an engine that trains in several processes of this computer has besides an `EngineEntry`."""
+
+    @staticmethod
+    def join_processes(rank: int, count: int, rendezvous: Path) -> None:
+        """Meet the other processes of the run through this file; then the first process's `create` leads them."""
+        ...
+
+    @staticmethod
+    def follow() -> None:
+        """In every process but the first: compute what that one wants, until it is done."""
+        ...
+
+    @staticmethod
+    def leave_processes() -> None:
+        """In the first process: let the others end."""
         ...
 
 

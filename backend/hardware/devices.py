@@ -17,7 +17,8 @@ from backend.contract.errors import InputError
 from backend.contract.messages import join, message
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
-from backend.contract.spec import RunSpec
+from backend.contract.spec import HardwareSection, RunSpec
+from backend.contract.spec.auto import AUTO
 from backend.engines.cpu_device import cpu_device
 from backend.models.model_files import read_table_if_sound
 
@@ -51,11 +52,13 @@ class DeviceChoice:
     """A sentence on what a precision chosen by hand will do to this model."""
     hosts: int = 1
     """Computers that each have such devices."""
+    shared: int = 1
+    """Processes that share the one device, and its memory."""
 
     @property
     def words(self) -> str:
-        """All devices, as named in events and plans."""
-        names = ", ".join(self.names)
+        """All devices, as named in events and plans; processes that share one as `cpu × 2`."""
+        names = f"{self.names[0]} × {len(self.names)}" if self.shared > 1 else ", ".join(self.names)
         return names if self.hosts == 1 else message("{names} on each of {hosts} hosts", names=names, hosts=self.hosts)
 
 
@@ -115,8 +118,16 @@ def choose(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceChoice
     found = _devices(spec, devices, note)
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
-    names = tuple(_name(one) for one in found)
-    return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec))
+    shared = count_processes(spec.hardware) if device.kind == "cpu" else 1
+    names = tuple(_name(one) for one in found) * shared
+    return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec), shared)
+
+
+def count_processes(hardware: HardwareSection) -> int:
+    """The processes that train together: `hardware.processes`, else one for each of `hardware.devices`."""
+    if not registry.find("engine", hardware.engine, "hardware.engine").several_processes:
+        return 1
+    return max(1, len(hardware.devices or ())) if hardware.processes == AUTO else hardware.processes
 
 
 def _hosts(spec: RunSpec) -> int:
@@ -144,9 +155,26 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
             ),
         )
         raise InputError("hardware.device: {reasons}", "hardware.device", reasons=reasons)
+    processes = count_processes(spec.hardware)
+    is_cpu = found[0].kind == "cpu"
+    if processes > (len(numbers) if numbers else len(found)) and not is_cpu:
+        raise InputError(
+            "hardware.processes: {processes} processes need as many devices, but there are {count}; set it to auto",
+            "hardware.processes",
+            processes=processes,
+            count=len(numbers) if numbers else len(found),
+        )
     if not numbers:  # of several the freest, the first where they are alike
-        return [max(found, key=lambda one: one.free_mb)] if _hosts(spec) == 1 else found
+        by_room = sorted(found, key=lambda one: -one.free_mb)
+        return by_room[: 1 if is_cpu else processes] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if engine.several_processes and processes < len(numbers):
+        raise InputError(
+            "hardware.processes: {count} devices need a process each, but it is {processes}; set it to auto",
+            "hardware.processes",
+            processes=processes,
+            count=len(numbers),
+        )
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
             "hardware.devices: {title} trains on one device at a time here; give one number, or "

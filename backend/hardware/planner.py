@@ -16,6 +16,7 @@ from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
 from backend.engines.weight_formats import Format, frozen_bytes, frozen_format
+from backend.hardware.devices import count_processes
 from backend.models import inspection
 from backend.models.config import check_changed, estimate
 from backend.models.frozen_parameters import frozen_names
@@ -218,9 +219,10 @@ def total(parts: list[PlanPart]) -> float:
 
 
 def available_mb(spec: RunSpec, device: Device) -> float:
-    """Free memory of the device, or what `hardware.memory_limit` leaves."""
+    """Free memory of the device for each process, or what `hardware.memory_limit` leaves."""
     limit = spec.hardware.memory_limit
-    return device.free_mb if limit is None else min(device.free_mb, limit * 1000)
+    free = device.free_mb if limit is None else min(device.free_mb, limit * 1000)
+    return free / (count_processes(spec.hardware) if device.kind == "cpu" else 1)
 
 
 def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:

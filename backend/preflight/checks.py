@@ -16,7 +16,7 @@ from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, model_options
 from backend.preflight.auto_settings import ModelSize
 from backend.preflight.datasets import ignore_progress, load_splits, make_task
-from backend.preflight.engine_choice import check_engine, position
+from backend.preflight.engine_choice import check_engine, check_processes, position
 from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
 
@@ -92,6 +92,7 @@ def check(
     if splits.guessed:
         say(splits.guessed)
     auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
+    check_processes(auto.spec)
     for setting in auto.chosen:
         if setting.reason:
             say(setting.reason)
@@ -149,7 +150,8 @@ def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
     hardware = spec.hardware
     if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
-    is_any = hardware.device == "auto" and not hardware.devices and hardware.precision == "auto"
+    is_any = hardware.device == hardware.precision == "auto" and not hardware.devices
+    is_any = is_any and devices.count_processes(hardware) == 1
     if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
         found = devices.query_devices(hardware.engine, environment=hardware.environment)
         return devices.choose(spec, found.devices, found.note)

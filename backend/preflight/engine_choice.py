@@ -11,6 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.spec import HardwareSection, RunSpec
+from backend.contract.spec.auto import AUTO
 from backend.engines.hosts import EngineOfHosts, Position
 from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
@@ -43,11 +44,34 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
         engine.check(model_type, head, engine_settings(spec))
 
 
+def check_processes(spec: RunSpec) -> None:
+    """Raises InputError for processes that the engine does not use, or that have no rows."""
+    engine = registry.find("engine", spec.hardware.engine, _FIELD)
+    wanted, rows = spec.hardware.processes, spec.training.batch_size
+    if wanted == AUTO:
+        return
+    if wanted > 1 and not engine.several_processes:
+        raise InputError(
+            "hardware.processes: {title} uses all devices of a computer from one process; set it to auto and list the "
+            "devices in hardware.devices",
+            "hardware.processes",
+            title=engine.title,
+        )
+    if rows != AUTO and wanted > rows:
+        raise InputError(
+            "hardware.processes: {wanted} processes cannot share the {rows} rows of a batch; set it to {rows} or less, "
+            "or raise training.batch_size",
+            "hardware.processes",
+            wanted=wanted,
+            rows=rows,
+        )
+
+
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
     """The `hardware` section for inference with a run trained under this one, here or elsewhere.
 
     A model is the same in every engine: `engine` asks for another one, and if the run's own is not installed, another
-    is used. Models trained by the removed torchax bridge use PyTorch. Several devices, or hosts, were for
+    is used. Models trained by the removed torchax bridge use PyTorch. Several devices, processes or hosts were for
     training; one is enough for inference.
     """
     engines = registry.all_of("engine")
@@ -59,7 +83,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
         return {"engine": usable[0]}
     chosen = engine or own
     several = len(hardware.get("devices") or []) > 1 or hardware.get("hosts", 1) > 1
-    common = HardwareSection.model_fields.keys() - {"bridge", *({"devices"} if several else ())}
+    common = HardwareSection.model_fields.keys() - {"bridge", "processes", *({"devices"} if several else ())}
     settings = set(engines[chosen].Settings.model_fields) if chosen in engines and not several else set()
     return {key: value for key, value in hardware.items() if key in common or key in settings}
 

@@ -13,6 +13,7 @@ from backend.contract.spec import RunSpec, run_spec, validate
 from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Source
 from backend.preflight import metrics, model_options
+from backend.preflight.engine_choice import check_processes
 from backend.tasks.task import Task
 
 SPLITS = ("train", "validation", "test")
@@ -62,8 +63,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     hardware = validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
     model_options.optimizer_options(spec)
     adapter = model_options.adapter_settings(spec)
-    if spec.hardware.processes > 1:
-        raise InputError("hardware.processes: this is not supported yet; set it to 1", "hardware.processes")
+    check_processes(spec)
     _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={

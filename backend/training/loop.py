@@ -43,15 +43,16 @@ INTERRUPTION_MESSAGE = message(
 )
 
 
-def run(folder: RunFolder, *, is_trial: bool = False) -> int:
+def run(folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = False) -> int:
     """Train the run in `folder`, from its last checkpoint if any. Returns the exit code; events tell the rest.
 
+    `spec` is the run's own, if it has been read already.
     A trial trains some of the rows until it is asked to stop, and saves how long each part of it took.
     """
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.main_folder()
     requests = Requests(whole, hosts)
-    attempt = TrainingAttempt(whole, log, requests, hosts, is_trial=is_trial)
+    attempt = TrainingAttempt(whole, log, requests, hosts, spec, is_trial=is_trial)
     try:
         try:
             with panics_as_errors():
@@ -90,19 +91,20 @@ class TrainingAttempt:
     """One attempt at a run. `step` is the last optimizer step, `ended` how it ended, if it has."""
 
     def __init__(
-        self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts, *, is_trial: bool = False
-    ) -> None:
+        self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts, spec: RunSpec | None = None,
+        *, is_trial: bool = False,
+    ) -> None:  # fmt: skip
         self.step = 0
         self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
-        self.is_trial = is_trial
+        self.is_trial, self._spec = is_trial, spec
         self.stages = StageReporter(log, requests.interrupt, requests.interrupt_compiling)
         self.failure_context = FailureContext(folder)
 
     def run(self) -> RunFinished:
         """Set up the run, train it, save its model and predictions; returns the final event."""
         try:
-            spec = read_run(self.folder)
+            spec = self._spec or read_run(self.folder)
             leave_pandas_out(spec.data.source)
             self.failure_context = FailureContext(self.folder, spec)
             self._meet_hosts(spec)

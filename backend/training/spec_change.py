@@ -15,6 +15,7 @@ from backend.contract.run.fixes import CHANGED_AT_RESUME
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import write_whole
 from backend.contract.spec import HardwareSection, RunSpec
+from backend.contract.spec.auto import AUTO
 from backend.preflight.resolve import SPLITS, read_run, resolve
 from backend.training.checkpoints import Checkpoints
 
@@ -110,6 +111,8 @@ def _for_engine(spec: RunSpec, engine: str) -> HardwareSection:
         kept["device"] = "auto"
     if not kind.several_devices and len(kept["devices"] or []) > 1:
         kept["devices"] = None
+    if not kind.several_processes:
+        kept["processes"] = AUTO
     return HardwareSection.model_validate(kept)
 
 

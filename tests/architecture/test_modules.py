@@ -26,6 +26,7 @@ PROCESS_ENTRIES = {
     "backend/helper/worker.py",
     "backend/helper/server.py",
     "backend/training/loop.py",
+    "backend/training/processes.py",
     "app/__main__.py",
 }
 

@@ -13,12 +13,14 @@ from backend.contract.messages import message
 CHANGED_AT_RESUME = (
     "hardware.micro_batch_size",
     "hardware.memory_limit",
+    "hardware.processes",
+    "hardware.collective_timeout",
     "training.gradient_checkpointing",
     "training.keep_checkpoints",
     "training.checkpoint_every",
     "evaluation.batch_size",
 )
-"""Settings that affect nothing but the random numbers of dropout, so a run may be resumed with different values."""
+"""Settings that affect nothing but rounding and the random numbers of dropout, so a run may be resumed with others."""
 LEAST_LENGTH = 32
 """No maximum length below this is proposed: it would cut nearly every text."""
 

@@ -15,7 +15,7 @@ from backend.contract.spec.environment import VARIABLES
 
 _SETTINGS = """
     adam_beta1 adam_beta2 adam_epsilon adapter address alpha append_end at_start batch_size best_metric beta1 beta2 bias bleu_words
-    bridge checkpoint_every class_weights clip_threshold column_names columns config configuration coordinator data decay_rate
+    bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns config configuration coordinator data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
@@ -25,7 +25,7 @@ _SETTINGS = """
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
     prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved
     scale_parameter schedule schedule_cycles schedule_divisor schedule_end schedule_final_divisor schedule_power schedule_steps
-    schedule_timescale scheme scores seed separator sheet source source_ending source_language stride strict_entities target_ending
+    schedule_timescale scheme scores seed separator sheet source source_ending source_language strategy stride strict_entities target_ending
     target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
     train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
     weight_decay weights whole_words window written_scheme
@@ -38,7 +38,7 @@ SETTINGS = frozenset(_SETTINGS.split())
 """Names of settings, of a task's parts, and of what a model's configuration often holds."""
 _CHOICES = """
     13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bg blocks both
-    causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data de default demo double el en
+    causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data ddp de default demo double el en
     end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
     inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
     nearest never newline nf4 no_answer none one_cycle paged_adamw paged_adamw_8bit parallel parquet pissa pissa_niter_16 plain polynomial pretrained qnli

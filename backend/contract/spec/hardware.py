@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from backend.contract.spec.auto import AUTO, OrAuto
 from backend.contract.spec.environment import VARIABLES, find_problem
 from backend.contract.spec.section import Section
 from backend.contract.spec.training import ADVANCED, HIDDEN
@@ -19,12 +20,13 @@ class HardwareSection(Section):
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
     """`auto` uses an accelerator if there is one, otherwise the CPU."""
     devices: Annotated[list[int] | None, Field(title="Device IDs", json_schema_extra=ADVANCED)] = None
-    """IDs of the accelerators to use. Empty uses the one with the most free memory, or with several hosts, all devices of
-    each host. With several devices, each processes a part of every batch."""
+    """IDs of the accelerators to use. Empty uses the one with the most free memory, with several processes as many, or
+    with several hosts, all devices of each host. With several devices, each processes a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format for computing. Weights and optimizer state stay in float32."""
-    processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=HIDDEN)] = 1
-    """Training processes, usually one per accelerator. Not supported yet."""
+    processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=ADVANCED), OrAuto()] = AUTO
+    """Processes that train together, each with a part of every batch; the result is that of one process. `auto`
+    starts one for each device, and one on the CPU. Only PyTorch uses several; JAX uses all devices from one."""
     bridge: Annotated[bool, Field(title="Bridge", exclude=True, json_schema_extra=HIDDEN)] = False
     """Only set in older specs: it let JAX run PyTorch code through torchax, which was removed."""
     micro_batch_size: Annotated[int | None, Field(title="Micro-batch size", ge=1)] = None

@@ -57,6 +57,7 @@ class JaxEntry:
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
+    several_processes = False
     weight_formats = ("float32",)
     adapter_initializations = ("default",)
     logits_at_once = None

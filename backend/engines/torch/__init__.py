@@ -1,7 +1,8 @@
 """PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays fast."""
 
 from collections.abc import Mapping
-from typing import Annotated, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -11,6 +12,9 @@ from backend.contract.spec import Section
 from backend.engines.engine import Split
 from backend.engines.weight_formats import FORMATS
 
+if TYPE_CHECKING:
+    from backend.engines.torch.process_group import ProcessGroup
+
 
 class Settings(Section):
     """The torch engine's own keys of the `hardware` section."""
@@ -18,19 +22,27 @@ class Settings(Section):
     threads: Annotated[int | None, Field(title="CPU threads", ge=1, le=1024, json_schema_extra={"advanced": True})] = (
         None
     )
-    """Number of CPU threads. Empty uses all cores."""
+    """Number of CPU threads of each process. Empty divides the cores among the processes."""
+    strategy: Annotated[Literal["ddp"], Field(title="Strategy", json_schema_extra={"hidden": True})] = "ddp"
+    """How several processes train one model: with `ddp` each holds all of it and computes a part of every batch."""
+    collective_timeout: Annotated[
+        int, Field(title="Collective timeout", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
+    ] = 600
+    """With several processes, number of seconds that they wait for one another in a step before the run fails. Raise
+    it if a step takes longer than this on one of them. A process that dies ends the run at once in any case."""
 
 
 class TorchEntry:
     """The catalog's facts about this engine, and access to it."""
 
+    _group: "ClassVar[ProcessGroup | None]" = None
     title = "PyTorch"
     description = "PyTorch with Accelerate, on CPU and on NVIDIA, AMD, Intel and Apple GPUs."
     Settings = Settings
     requires = ("torch", "transformers", "accelerate", "safetensors")
     extra = "torch"
     optimizers = ()
-    several_devices = False
+    several_devices = several_processes = True
     weight_formats = FORMATS
     adapter_initializations = get_args(Initialization)
     logits_at_once = 1 << 25
@@ -47,18 +59,50 @@ class TorchEntry:
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """All on one device."""
-        return Split()
+        """Each device holds the whole model and reads rows of its own."""
+        return Split(replicas=devices)
 
     @staticmethod
     def create():
-        """The engine; imports torch."""
+        """The engine, of all processes that this one has met; imports torch."""
         from backend.engines.torch import lean_imports  # torch takes seconds to import
 
         lean_imports.install()
+        if TorchEntry._group is not None:
+            from backend.engines.torch.leading_engine import LeadingEngine
+
+            return LeadingEngine(TorchEntry._group)
         from backend.engines.torch.engine import TorchEngine
 
         return TorchEngine()
+
+    @staticmethod
+    def join_processes(rank: int, count: int, rendezvous: Path) -> None:
+        """Meet the other processes of the run; imports torch."""
+        from backend.engines.torch import lean_imports
+
+        lean_imports.install()
+        from backend.engines.torch.process_group import ProcessGroup
+
+        TorchEntry._group = ProcessGroup.join(rank, count, rendezvous)
+
+    @staticmethod
+    def follow() -> None:
+        """Compute what the first process wants, until it is done."""
+        from backend.engines.torch import leading_engine
+
+        assert TorchEntry._group is not None
+        leading_engine.follow(TorchEntry._group)
+        TorchEntry._group.leave()
+
+    @staticmethod
+    def leave_processes() -> None:
+        """Let the other processes end."""
+        from backend.engines.torch.leading_engine import END
+
+        assert TorchEntry._group is not None
+        TorchEntry._group.send(END, {})
+        TorchEntry._group.leave()
 
     @staticmethod
     def knows_devices() -> bool:

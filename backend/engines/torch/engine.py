@@ -16,25 +16,28 @@ from backend.engines.torch import Settings, checkpoint, memory
 from backend.engines.torch.frozen_weights import float32_weights, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.inputs import valid_rows
 from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
+from backend.engines.torch.process_group import ProcessGroup
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
 
-_PROCESS = 0  # the number of this process among those that train together
-
 
 class TorchEngine:
-    """One model in PyTorch; numpy batches in, numbers out (`backend.engines.engine.Engine`)."""
+    """One model in PyTorch; numpy batches in, numbers out (`backend.engines.engine.Engine`).
+
+    In a group every process makes the same calls with the same batches and computes its own rows of them. The first
+    has the results: the outputs of all rows, and with a step all others too its loss and norm.
+    """
 
     constant_rows: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, group: ProcessGroup | None = None) -> None:
+        self._group = group or ProcessGroup()
         self._model: Any = None
         self._optimizer: Optimizer | None = None
         self._words: SparseEmbedding | None = None
@@ -44,7 +47,7 @@ class TorchEngine:
         """Load the model. Raises InputError or RunFailed in one sentence."""
         if isinstance(loading.hardware, Settings) and loading.hardware.threads is not None:
             torch.set_num_threads(loading.hardware.threads)  # else its own choice, which heeds OMP_NUM_THREADS
-        self._device = torch.device(loading.devices[0])
+        self._device = torch.device(loading.devices[self._group.rank])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         self._precision = Precision(self._device, loading.precision)
@@ -64,9 +67,16 @@ class TorchEngine:
         if loading.training is not None:
             self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision, loading.adapter)
+            self._connect(loading)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded
+
+    def _connect(self, loading: LoadRequest) -> None:
+        assert isinstance(loading.hardware, Settings) or self._group.size == 1
+        if isinstance(loading.hardware, Settings):
+            self._group.prepare(self._device, loading.hardware.collective_timeout)
+        self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
 
     def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
         """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
@@ -76,17 +86,20 @@ class TorchEngine:
         with memory.translate_out_of_memory():
             if self._words is not None:
                 self._words.begin(micro_batches)
+            own = [self._group.own_rows(batch) for batch in micro_batches]
             losses = [
-                self._gradients(valid_rows(batch), denominator, step, number)
-                for number, batch in enumerate(micro_batches)
-                if batch["row_valid"].any()
+                self._gradients(batch, denominator, step, number)
+                for number, batch in enumerate(own)
+                if len(batch["row_valid"])
             ]
+            loss = sum(losses[1:], losses[0]) if losses else torch.zeros((), device=self._device)
+            loss = self._group.sum_step(loss, self._optimizer.trained())
             norm = self._optimizer.step(learning_rate)
-        return StepResult(loss=sum(losses[1:], losses[0]), gradient_norm=norm)
+        return StepResult(loss=loss, gradient_norm=norm)
 
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
-        torch.manual_seed(_dropout_seed(self._training.seed, step, number))
+        torch.manual_seed(_dropout_seed(self._training.seed, step, number, self._group.rank))
         with self._precision.autocast():
             answer = self._head.answer(self._model, batch)
         loss = self._head.loss(answer, batch) / denominator
@@ -102,14 +115,19 @@ class TorchEngine:
 
     def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
         """The head's outputs for every row of the batch; filler rows get zeros."""
-        self._set_training(False)
         valid = batch["row_valid"]
+        if not valid.any():
+            return self._outputs(batch)
+        own = self._group.own_rows(batch)
+        found = self._group.collect_rows(self._outputs(own) if len(own["row_valid"]) else {}, batch)
+        return found if valid.all() or self._group.rank else _insert_filler(found, valid)
+
+    def _outputs(self, batch: Batch) -> dict[str, np.ndarray]:
+        self._set_training(False)
         with memory.translate_out_of_memory(), torch.inference_mode():
-            kept = valid_rows(batch) if valid.any() else batch
             with self._precision.autocast():
-                answer = self._head.answer(self._model, kept)
-            found = self._head.outputs(answer, kept)
-        return found if len(kept["row_valid"]) == len(valid) else _insert_filler(found, valid)
+                answer = self._head.answer(self._model, batch)
+            return self._head.outputs(answer, batch)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """The generated text of every row: only new ids, without the end token."""
@@ -117,8 +135,14 @@ class TorchEngine:
         written = [np.zeros(0, dtype=np.int64) for _ in batch["row_valid"]]
         if not batch["row_valid"].any():
             return written
-        with memory.translate_out_of_memory(), torch.inference_mode(), self._precision.autocast():
-            found = write(self._model, valid_rows(batch), settings)
+        own = self._group.own_rows(batch)
+        found: list[np.ndarray] = []
+        if len(own["row_valid"]):
+            with memory.translate_out_of_memory(), torch.inference_mode(), self._precision.autocast():
+                found = write(self._model, own, settings)
+        found = self._group.collect_lists(found, batch)
+        if self._group.rank:
+            return found
         for row, ids in zip(np.flatnonzero(batch["row_valid"]), found, strict=True):
             written[row] = ids
         return written
@@ -163,8 +187,8 @@ class TorchEngine:
             self._model.train(training)
 
 
-def _dropout_seed(seed: int, step: int, micro_batch: int) -> int:
-    key = hashlib.blake2b(f"{seed}/{step}/{micro_batch}/{_PROCESS}".encode(), digest_size=8).digest()
+def _dropout_seed(seed: int, step: int, micro_batch: int, rank: int) -> int:
+    key = hashlib.blake2b(f"{seed}/{step}/{micro_batch}/{rank}".encode(), digest_size=8).digest()
     return int.from_bytes(key, "little")
 
 

@@ -1,7 +1,7 @@
 """Keeps torch and transformers from loading modules that this engine does not use, which took half of every start.
 
-The engine computes on one device and compiles nothing, but every model of transformers imports torch's compiler,
-distributed training, and scipy for vision models. A module that is left out is loaded when it is used, or reported as
+The engine divides no tensor among devices and compiles nothing, but every model of transformers imports torch's compiler,
+distributed tensors, and scipy for vision models. A module that is left out is loaded when it is used, or reported as
 unavailable, as in builds of torch without it.
 """
 
@@ -43,7 +43,8 @@ class _LazyModule(ModuleType):
         sys.meta_path.insert(0, parts)
         if spec.submodule_search_locations is not None:
             self.__path__ = spec.submodule_search_locations
-        vars(self).pop(_SUBMODULE, None)  # the other names stay for other threads until the real ones replace them
+        for name in _SUBMODULES:
+            vars(self).pop(name, None)  # the other names stay for other threads until the real ones replace them
         try:
             spec.loader.exec_module(self)
             self.__class__ = ModuleType  # type: ignore[assignment]
@@ -94,8 +95,8 @@ def _without_symbols(name: str, answer: Callable[..., Any]) -> Callable[..., Any
 
 
 _MODULE_LOCK: Any = vars(importlib.import_module("importlib._bootstrap"))["_ModuleLockManager"]
-_SUBMODULE = "eval_frame"
-"""The one name below that is a part of its module, which the real module imports."""
+_SUBMODULES = ("eval_frame", "trace_rules")
+"""Those names below that are parts of their module, which the real module imports."""
 _CHECKS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("expect_true", "guard_or_false", "guard_or_true", "guard_size_oblivious"), lambda value, *_: value
@@ -111,7 +112,8 @@ _NAMES: dict[str, dict[str, Any]] = {
         "assume_constant_result": _unchanged,
         "graph_break": lambda *_: None,  # every step of torch's optimizers calls it twice
         # accelerate asks whether a model is compiled
-        _SUBMODULE: SimpleNamespace(OptimizedModule=type("OptimizedModule", (), {})),
+        "eval_frame": SimpleNamespace(OptimizedModule=type("OptimizedModule", (), {})),
+        "trace_rules": SimpleNamespace(clear_lru_cache=lambda: None),  # a new process group forgets compiled rules
     },
     _SHAPES: {name: _without_symbols(name, answer) for name, answer in _CHECKS.items()},
 }
@@ -124,7 +126,8 @@ def install() -> None:
         _stand_in(name)
     _skip_normal_on_meta()
     _recognise_plain_tensors()
-    torch.distributed.is_available = lambda: False  # as in Apple's builds
+    # As in Apple's builds. Process groups are in torch itself and work all the same (`process_group.py`).
+    torch.distributed.is_available = lambda: False
     list_models_once()
     if "transformers.loss" not in sys.modules:
         _import_losses_without_scipy()

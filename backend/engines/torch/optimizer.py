@@ -1,6 +1,6 @@
 """One optimizer step: which weights train, which decay and at which rate, clipping by the global norm, state by name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -37,6 +37,10 @@ class Optimizer:
         # The fused kernel divides by `grad_scale` as it reads a gradient, which saves a pass over all of them.
         self._fused = bool(self._inner.defaults.get("fused"))
         self._never = torch.zeros((), device=self._parameters[0].device)
+
+    def trained(self) -> Sequence[torch.Tensor]:
+        """What has gradients: the trainable parameters, and this step's rows of the word embedding."""
+        return self._parameters if self._words is None else [*self._parameters, self._words.leaf]
 
     def step(self, learning_rate: float) -> torch.Tensor:
         """Update the weights, clear the gradients, and return the gradients' norm before clipping."""

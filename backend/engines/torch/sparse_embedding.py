@@ -54,10 +54,15 @@ class SparseEmbedding:
         self._leaf = self._module.weight.detach()[self._rows].requires_grad_()
 
     @property
+    def leaf(self) -> torch.Tensor:
+        """This step's rows, of which autograd knows."""
+        assert self._leaf is not None
+        return self._leaf
+
+    @property
     def gradient(self) -> torch.Tensor:
         """The gradient of this step's rows."""
-        assert self._leaf is not None
-        return self._leaf.grad if self._leaf.grad is not None else torch.zeros_like(self._leaf)
+        return self.leaf.grad if self.leaf.grad is not None else torch.zeros_like(self.leaf)
 
     @torch.no_grad()
     def finish(self, learning_rate: float, gradient_scale: torch.Tensor | None) -> None:

@@ -10,6 +10,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.spec import RunSpec, run_spec
 from backend.engines.cpu_device import emulates_bfloat16
+from backend.hardware import planner
 from backend.hardware.devices import choose
 
 PROCESSOR = Device("cpu", 0, "Processor", 8000, 4000, ["float32", "bfloat16"])
@@ -74,6 +75,18 @@ def test_an_engine_that_can_takes_several_in_the_order_of_the_spec():
     assert (chosen.names, chosen.words) == (("cuda:1", "cuda:0"), "cuda:1, cuda:0")
 
 
+def test_torch_takes_a_process_for_each_device():
+    assert choose(spec(devices=[1, 0]), [*CARDS, PROCESSOR]).names == ("cuda:1", "cuda:0")
+    assert choose(spec(processes=2), [*CARDS, PROCESSOR]).names == ("cuda:0", "cuda:1")
+
+
+def test_processes_share_the_processor_and_its_memory():
+    two = spec(processes=2, device="cpu")
+    chosen = choose(two, [*CARDS, PROCESSOR])
+    assert (chosen.names, chosen.words) == (("cpu", "cpu"), "cpu × 2")
+    assert planner.available_mb(two, chosen.device) == PROCESSOR.free_mb / 2
+
+
 def test_of_several_the_fullest_decides_what_fits():
     full = Device("cuda", 1, "Card 1", 16000, 500, ["float32", "float16"])
     assert choose(spec(engine="jax", devices=[0, 1]), [CARDS[0], full]).device.free_mb == 500
@@ -89,7 +102,9 @@ def test_the_processor_is_taken_where_there_is_nothing_else():
     [
         ({"device": "mps"}, "hardware.device"),
         ({"devices": [7]}, "hardware.devices"),
-        ({"devices": [0, 1]}, "hardware.devices"),
+        ({"devices": [0, 1], "processes": 1}, "hardware.processes"),
+        ({"devices": [0, 1], "processes": 3}, "hardware.processes"),
+        ({"processes": 3}, "hardware.processes"),
         ({"engine": "jax", "devices": [0, 0]}, "hardware.devices"),
         ({"engine": "jax", "devices": [0, 7]}, "hardware.devices"),
         ({"precision": "bfloat16"}, "hardware.precision"),

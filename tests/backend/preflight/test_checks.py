@@ -68,7 +68,7 @@ def test_open_sections_come_back_complete(tmp_path: Path):
         ({"evaluation": {"best_metric": "accuracy"}}, "data.validation"),
         ({"training": {"early_stopping": 2}}, "data.validation"),
         ({"adapter": {"type": "lore"}}, "lora"),
-        ({"hardware": {"processes": 2}}, "hardware.processes"),
+        ({"hardware": {"strategy": "fsdp"}}, "hardware.strategy: .* input should be 'ddp'"),
     ],
 )
 def test_a_mistake_names_its_key_and_the_choices(tmp_path: Path, change: dict[str, Any], says: str):

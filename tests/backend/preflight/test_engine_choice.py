@@ -139,7 +139,7 @@ def test_what_is_stored_for_one_engine_does_not_keep_another_from_being_asked():
     asked = to_ask(stored, "torch")
     assert not {"parallelism", "tensor_parallel"} & asked.keys()
     assert "threads" not in to_ask(resolved(engine="torch"), "jax")
-    assert to_ask(stored) == stored
+    assert to_ask(stored) == {key: value for key, value in stored.items() if key != "processes"}
 
 
 def test_one_host_is_enough_to_ask_a_run_of_several():
@@ -190,7 +190,20 @@ def test_a_run_of_the_removed_bridge_is_asked_with_pytorch():
     assert to_ask({"engine": "jax", "bridge": True}, "jax") == {"engine": "jax"}
 
 
-def test_several_processes_are_refused_and_one_is_fine():
-    assert resolved(processes=1)["processes"] == 1
-    with pytest.raises(InputError, match=r"^hardware\.processes: this is not supported yet; set it to 1$"):
-        resolved(processes=2)
+def test_jax_refuses_several_processes_in_favor_of_devices():
+    assert resolved(engine="jax", processes=1)["processes"] == 1
+    assert resolved(engine="torch", processes=2)["processes"] == 2
+    with pytest.raises(InputError, match=r"^hardware\.processes: JAX uses all devices of a computer from one process"):
+        resolved(engine="jax", processes=2)
+
+
+def test_more_processes_than_rows_of_a_batch_are_refused():
+    with pytest.raises(InputError, match=r"^hardware\.processes: 33 processes cannot share the 32 rows of a batch"):
+        resolved(engine="torch", processes=33, training={"batch_size": 32})
+    auto = spec("torch", processes=33)
+    with pytest.raises(InputError, match=r"^hardware\.processes: 33 processes cannot share"):
+        checks.check(auto)
+
+
+def test_one_process_is_enough_to_ask_a_run_of_several():
+    assert "processes" not in to_ask(resolved(engine="torch", processes=2))

@@ -1,0 +1,188 @@
+"""Trains a run in one process or in several of this computer, which it starts, watches and ends together.
+
+The first process (rank 0) runs the loop, and all make its engine's calls. If one dies, this launcher ends the others and
+says why in their stead: a process that waits for another one cannot.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from backend import process_tree, registry, supervisor
+from backend.contract.errors import InputError, panics_as_errors
+from backend.contract.messages import message
+from backend.contract.processes import python_command
+from backend.contract.redaction import redact
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import RunFinished, StepFinished
+from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import open_inside
+from backend.engines.hosts import EngineOfProcesses
+from backend.hardware.devices import count_processes
+from backend.preflight.resolve import read_run
+from backend.training import loop
+from backend.training.event_log import EventLog, read_events
+from backend.training.failures.failure import FailureContext, failure_event
+
+POLL_SECONDS = 0.1
+LEAVE_SECONDS = 20.0
+"""How long the others may take to end after the first one."""
+SHOWN_LINES, SHOWN_CHARACTERS = 3, 400
+"""Of the end of the log of a process that died."""
+LOG_BYTES = 20_000
+
+
+def run(folder: RunFolder) -> int:
+    """Train the run in as many processes as its spec wants. Returns the exit code; events tell the rest."""
+    try:
+        spec = read_run(folder.main_folder())
+    except (InputError, OSError):
+        return loop.run(folder)  # it says what is wrong
+    count = count_processes(spec.hardware)
+    return loop.run(folder, spec) if count == 1 else _launch(folder, count)
+
+
+def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int:
+    """Be one of a run's processes. Returns the exit code."""
+    spec = read_run(folder)
+    engine: EngineOfProcesses = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    try:
+        with panics_as_errors():
+            engine.join_processes(rank, count, rendezvous)
+            if rank:
+                engine.follow()
+                return 0
+    except Exception as error:
+        traceback.print_exc()
+        _note_failure(folder, rank, error)
+        loop.end_at_once()
+    if loop.run(folder, spec):
+        loop.end_at_once()  # the others are waiting for the next call, and this process for nothing
+    engine.leave_processes()
+    return 0
+
+
+def _launch(folder: RunFolder, count: int) -> int:
+    started, kills = time.time(), supervisor.count_memory_kills()
+    with TemporaryDirectory(prefix="burnish-") as place:
+        processes = [_start(folder, rank, count, Path(place) / "rendezvous") for rank in range(count)]
+        failed = _watch(processes)
+        for process in processes:
+            process_tree.kill(process.pid)
+        for process in processes:
+            process.wait()
+    if failed is None:
+        return 0
+    _explain(folder, failed, processes[failed].returncode, started, kills)
+    return 1
+
+
+def _start(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> "subprocess.Popen[bytes]":
+    place = ["--rank", str(rank), "--of", str(count), "--rendezvous", str(rendezvous)]
+    threads = max(1, len(_cores()) // count)
+    log = None if rank == 0 else open_inside(folder.path, log_name(rank), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        return subprocess.Popen(
+            python_command("backend", process_tree.ROLE, str(folder.path), *place),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={"OMP_NUM_THREADS": str(threads), **os.environ},
+            preexec_fn=supervisor.die_with(os.getpid()),
+        )
+    finally:
+        if log is not None:
+            os.close(log)
+
+
+def _cores() -> Sequence[int]:
+    return [*os.sched_getaffinity(0)] if sys.platform == "linux" else range(os.cpu_count() or 1)
+
+
+def log_name(rank: int) -> str:
+    """The file of the run folder with what the process of this rank prints."""
+    return f"process-{rank}.log" if rank else "process.log"
+
+
+def _watch(processes: Sequence["subprocess.Popen[bytes]"]) -> int | None:
+    """Wait until all have ended, or one has failed, and return its rank."""
+    until = float("inf")
+    while True:
+        codes = [process.poll() for process in processes]
+        failed = next((rank for rank, code in enumerate(codes) if code), None)
+        if failed is not None or None not in codes or time.monotonic() >= until:
+            return failed
+        if codes[0] is not None:
+            until = min(until, time.monotonic() + LEAVE_SECONDS)
+        time.sleep(POLL_SECONDS)
+
+
+def _note_failure(folder: RunFolder, rank: int, error: Exception) -> None:
+    log = EventLog(folder.path / f"process-{rank}.jsonl")
+    log.write(failure_event(error, 0, FailureContext(folder)))
+    log.close()
+
+
+def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kills: int | None) -> None:
+    """Write the run's last event, unless the first process did."""
+    log = EventLog(folder.events)  # cuts what the first process has half written
+    events = landmarks(folder.events)
+    if not (events and isinstance(events[-1], RunFinished) and events[-1].time >= started):
+        step = max((event.step for event in events if isinstance(event, StepFinished)), default=0)
+        log.write(_own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills))
+    log.close()
+
+
+def _own_words(folder: RunFolder, rank: int, step: int, started: float) -> RunFinished | None:
+    """What the process itself has said."""
+    found = read_events(folder.path / f"process-{rank}.jsonl")[-1:]
+    if not found or not isinstance(found[0], RunFinished) or found[0].time < started:
+        return None
+    own = found[0]
+    return RunFinished(
+        time=time.time(),
+        state="failed",
+        step=step,
+        message=message("rank {rank}: {sentence}", rank=rank, sentence=own.message),
+        code=own.code,
+        hint=own.hint or _end_of_log(folder, rank),
+        mend=own.mend,
+        field=own.field,
+    )
+
+
+def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills: int | None) -> RunFinished:
+    killed_by = supervisor.killed_by(returncode, kills)
+    if returncode == -9:
+        how = supervisor.kill_words(killed_by)
+    elif returncode < 0:
+        how = message("the process was terminated by {name}", name=signal.Signals(-returncode).name)
+    else:
+        how = message("the process exited with code {returncode}", returncode=returncode)
+    return RunFinished(
+        time=time.time(),
+        state="failed",
+        step=step,
+        message=message("rank {rank}: {sentence}", rank=rank, sentence=how),
+        code="process_lost",
+        hint=_end_of_log(folder, rank),
+    )
+
+
+def _end_of_log(folder: RunFolder, rank: int) -> str:
+    """Its last lines, in a sentence; empty if it has none."""
+    name = log_name(rank)
+    try:
+        with os.fdopen(open_inside(folder.path, name, os.O_RDONLY), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    end = redact(" / ".join(lines[-SHOWN_LINES:]))[-SHOWN_CHARACTERS:]
+    return message("{name} ends with: {end}", name=name, end=end) if end else ""

@@ -1,0 +1,161 @@
+"""Owns what the tests of several training processes run, and starts groups of them as forks of one process.
+
+Tasks as JSON in, numbers as JSON out. Torch is imported once; nothing is computed before the forks.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from backend.contract.heads import IGNORE, Head
+from backend.contract.rpc.generation import GenerationSettings
+from backend.contract.spec import TrainingSection
+from backend.data.batches import Batch
+from backend.engines.engine import Engine
+from backend.engines.torch import Settings, leading_engine
+from backend.engines.torch.engine import TorchEngine
+from backend.engines.torch.leading_engine import LeadingEngine
+from backend.engines.torch.process_group import ProcessGroup
+from tests.backend.engines.example_batches import loading
+from tests.backend.engines.head_batches import facts, head_batch, part_of
+
+PARTS = [slice(0, 9), slice(9, 15), slice(15, 16)]
+"""Micro-batches of a step: of the last one only the first process has a row."""
+EVALUATED = (20, 21, 22, 2)
+
+
+def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, list[dict[str, Any]]]:
+    """What groups of so many processes made of the tasks."""
+    command = [sys.executable, "-m", __name__, json.dumps([sizes, tasks, str(folder)])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
+
+
+def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
+    """Losses and norms of all steps; outputs of different numbers of rows, and generated texts; the checkpoint."""
+    engine = open_engine(task, group)
+    head = Head(task["head"])
+    results = [engine.train_step(_micro_batches(task, step), step, 1e-3) for step in range(1, task["steps"] + 1)]
+    numbers = engine.read(results)
+    outputs = [
+        {
+            name: array.tolist()
+            for name, array in engine.evaluate(head_batch(head, rows, padding=task["padding"])).items()
+        }
+        for rows in EVALUATED
+    ]
+    written: list[list[list[int]]] = []
+    if task.get("generates"):
+        settings = GenerationSettings(max_new_tokens=5)
+        batches = [head_batch(head, rows, padding=task["padding"]) for rows in EVALUATED]
+        written = [[one.tolist() for one in engine.generate(batch, settings)] for batch in batches]
+    if folder := task.get("checkpoint"):
+        path = Path(folder) / f"of-{group.size if group else 1}"
+        path.mkdir()
+        engine.save(path)()
+        engine.restore(path)
+        after = engine.read([engine.train_step(_micro_batches(task, 100), 100, 1e-3)])
+        numbers = [*numbers, *after]
+    return {
+        "losses": [one.loss for one in numbers],
+        "norms": [one.gradient_norm for one in numbers],
+        "outputs": outputs,
+        "written": written,
+    }
+
+
+def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engine:
+    """The engine with the task's model; a follower's is opened by the first process's call."""
+    engine = TorchEngine() if group is None else LeadingEngine(group)
+    training = TrainingSection(learning_rate=1e-3, weight_decay=0.1, seed=7, **task.get("training", {}))
+    changes: dict[str, Any] = {name: task[name] for name in ("model", "vocabulary") if name in task}
+    if "adapter" in task:
+        from backend.adapters.lora import Settings as Lora  # only one task needs PEFT
+
+        changes["adapter"] = Lora(**task["adapter"])
+    devices = ("cpu",) * (group.size if group else 1)
+    changes = {"model": {"dropout": 0.0}, "pad_token_id": task["padding"], **changes}
+    engine.load(
+        loading(
+            Path(task["folder"]), facts(Head(task["head"])), training, devices=devices,
+            hardware=Settings(threads=1, collective_timeout=60), **changes,
+        )
+    )  # fmt: skip
+    return engine
+
+
+def _micro_batches(task: dict[str, Any], step: int) -> list[Batch]:
+    batch = head_batch(Head(task["head"]), 16, seed=step % 4, padding=task["padding"])
+    parts = [part_of(batch, rows) for rows in PARTS]
+    return [_packed(part) for part in parts] if task.get("packs") else parts
+
+
+def _packed(batch: Batch) -> Batch:
+    """The batch's rows in pairs, one behind the other."""
+    rows = [_joined(batch, first) for first in range(0, len(batch["row_valid"]), 2)]
+    width = max(len(row["input_ids"]) for row in rows)
+    fillers = {"labels": IGNORE}
+    return {
+        **{
+            name: np.stack([np.pad(row[name], (0, width - len(row[name])), constant_values=fillers.get(name, 0)) for row in rows])
+            for name in rows[0]
+        },
+        "row_valid": np.ones(len(rows), dtype=bool),
+    }  # fmt: skip
+
+
+def _joined(batch: Batch, first: int) -> dict[str, np.ndarray]:
+    texts = [
+        ids[mask == 1]
+        for ids, mask in zip(
+            batch["input_ids"][first : first + 2], batch["attention_mask"][first : first + 2], strict=True
+        )
+    ]
+    ids = np.concatenate(texts)
+    labels = ids.copy()
+    labels[len(texts[0]) :][:1] = IGNORE
+    return {
+        "input_ids": ids,
+        "labels": labels,
+        "attention_mask": np.ones_like(ids),
+        "segment": np.repeat(np.arange(len(texts)), [len(text) for text in texts]),
+        "position": np.concatenate([np.arange(len(text)) for text in texts]),
+    }
+
+
+def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> None:
+    torch.set_num_threads(1)
+    group = ProcessGroup.join(rank, size, folder / f"rendezvous-{size}")
+    if rank:
+        for _ in tasks:
+            leading_engine.follow(group)
+        return
+    found = []
+    for task in tasks:
+        found.append(run(task, group))
+        group.send(leading_engine.END, {})
+    (folder / f"results-{size}.json").write_text(json.dumps(found))
+
+
+def main() -> int:
+    """Fork every process of every group, and wait for them."""
+    sizes, tasks, folder = json.loads(sys.argv[1])
+    children = []
+    for size in sizes:
+        for rank in range(size):
+            if (child := os.fork()) == 0:
+                _serve(rank, size, tasks, Path(folder))
+                os._exit(0)
+            children.append(child)
+    return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Several processes train the model that one process trains, for every head, and compute each row once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.contract.heads import Head
+from tests.backend.engines import on_processes
+from tests.backend.engines.example_batches import BERT_TINY
+from tests.backend.engines.on_processes import EVALUATED
+from tests.backend.engines.tiny_models import PADDING
+
+SIZES, STEPS = (3,), 9
+LONG_SIZES, LONG_STEPS = (2, 3), 50
+EPSILON = 1e-4
+"""Of AdamW. A small one turns the rounding of gradients that are zero (biases before a softmax) into whole steps."""
+HEADS = {
+    Head.CAUSAL_LM: "opt",
+    Head.MASKED_LM: "bert",
+    Head.SEQ2SEQ_LM: "t5",
+    Head.SEQUENCE_CLASSIFICATION: "bert",
+    Head.SEQUENCE_REGRESSION: "bert",
+    Head.TOKEN_CLASSIFICATION: "bert",
+    Head.QUESTION_ANSWERING: "bert",
+    Head.QUESTION_ANSWERING_BEAM: "xlnet",
+    Head.MULTIPLE_CHOICE: "bert",
+}
+CASES: dict[str, dict[str, Any]] = {
+    **{head.value: {"head": head, "name": name} for head, name in HEADS.items()},
+    "packed": {"head": Head.CAUSAL_LM, "name": "llama", "packs": True},
+    "lora": {"head": Head.CAUSAL_LM, "name": "llama", "adapter": {"rank": 4}},
+    "frozen": {"head": Head.SEQUENCE_CLASSIFICATION, "name": "bert", "model": {"dropout": 0.0, "frozen": [1]}},
+    "rows of a large embedding": {"head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny"},
+    "generation": {"head": Head.SEQ2SEQ_LM, "name": "t5", "generates": True},
+}
+
+
+def make_tasks(tiny, folder, steps):
+    """The cases, as `on_processes` takes them; each has a folder for its checkpoints."""
+    found = {name: _task(case, tiny, steps) for name, case in CASES.items()}
+    for number, task in enumerate(found.values()):
+        task["checkpoint"] = str(folder / str(number))
+        (folder / str(number)).mkdir()
+    return found
+
+
+def _task(case, tiny, steps):
+    name = case["name"]
+    large = name == "bert-tiny"
+    return {
+        "steps": steps, "padding": PADDING.get(name, 0), "training": {"adam_epsilon": EPSILON}, **case, "head": case["head"].value,
+        "folder": str(BERT_TINY if large else tiny(name)), **({"vocabulary": 30522} if large else {}),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tasks(tiny, tmp_path_factory):
+    return make_tasks(tiny, tmp_path_factory.mktemp("checkpoints"), STEPS)
+
+
+@pytest.fixture(scope="module")
+def alone(tasks):
+    return {name: on_processes.run(task) for name, task in tasks.items()}
+
+
+@pytest.fixture(scope="module")
+def together(tasks, tmp_path_factory):
+    return train_together(SIZES, tasks, tmp_path_factory.mktemp("groups"))
+
+
+def train_together(sizes, tasks, folder):
+    """The results of each number of processes by the tasks' names."""
+    found = on_processes.start(sizes, list(tasks.values()), folder)
+    return {size: dict(zip(tasks, results, strict=True)) for size, results in found.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_number_of_processes_gives_the_same_loss_curve(name, alone, together):
+    expected = alone[name]
+    moved = abs(expected["losses"][STEPS - 1] - expected["losses"][0])  # of the same rows
+    assert moved > 1e-3, "too little is learned to compare anything"
+    for size in SIZES:
+        check_curve(together[size][name], expected)
+
+
+def check_curve(found, expected):
+    """The last step comes after a checkpoint was saved and restored."""
+    np.testing.assert_allclose(found["losses"], expected["losses"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found["norms"], expected["norms"], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_evaluated_row_is_computed_once_and_stays_in_order(name, alone, together):
+    for size in SIZES:
+        for rows, expected, found in zip(
+            EVALUATED, alone[name]["outputs"], together[size][name]["outputs"], strict=True
+        ):
+            for output, values in expected.items():
+                assert len(found[output]) == rows
+                np.testing.assert_allclose(found[output], values, atol=1e-3, err_msg=output)
+
+
+@pytest.mark.slow
+def test_fifty_steps_give_the_same_loss_curve(tiny, tmp_path):
+    tasks = make_tasks(tiny, tmp_path, LONG_STEPS)
+    found = train_together(LONG_SIZES, tasks, tmp_path)
+    for name, task in tasks.items():
+        expected = on_processes.run(task)
+        for size in LONG_SIZES:
+            check_curve(found[size][name], expected)
+
+
+def test_each_generated_text_is_that_of_one_process(alone, together):
+    for size in SIZES:
+        assert together[size]["generation"]["written"] == alone["generation"]["written"]
