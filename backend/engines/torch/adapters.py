@@ -73,7 +73,7 @@ class Adapter:
         `decayed` are weights whose current values are not in the model: a word embedding that is trained by rows.
         """
         if self._settings.saved == "merged":
-            with self.merged(folder) as weights:
+            with merged_weights(self._model, folder) as weights:
                 save_float32(self._model, folder, {**weights, **decayed})
             return
         self._model.config.save_pretrained(folder)
@@ -91,17 +91,6 @@ class Adapter:
         # Each on its own: biases that are tied in the model would share memory, which no safetensors file may.
         tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self._adapter_weights().items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
-
-    @contextmanager
-    def merged(self, folder: Path) -> Iterator[dict[str, torch.Tensor]]:
-        """The weights under their usual names in float32, with the learned updates added; the model is unchanged.
-
-        Those that the model does not hold in float32 lie in files within `folder`, as long as this context lasts.
-        """
-        layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
-        changed = {f"{name}.base_layer.weight": partial(_merge_layer, layer) for name, layer in layers.items()}
-        with float32_weights(self._model, folder, changed) as weights:
-            yield {name.replace(".base_layer.", "."): value for name, value in weights.items() if ".lora_" not in name}
 
     def _adapter_weights(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
@@ -149,6 +138,18 @@ class Adapter:
 
 
 @contextmanager
+def merged_weights(model: PreTrainedModel, folder: Path) -> Iterator[dict[str, torch.Tensor]]:
+    """The weights under their usual names in float32, with what adapters learned added; the model is unchanged.
+
+    Those that the model does not hold in float32 lie in files within `folder`, as long as this context lasts.
+    """
+    layers = {name: part for name, part in model.named_modules() if isinstance(part, BaseTunerLayer)}
+    changed = {f"{name}.base_layer.weight": partial(_merge_layer, layer) for name, layer in layers.items()}
+    with float32_weights(model, folder, changed) as weights:
+        yield {name.replace(".base_layer.", "."): value for name, value in weights.items() if ".lora_" not in name}
+
+
+@contextmanager
 def _old_names() -> Iterator[None]:
     # PEFT asks a model by a name that transformers is about to give up.
     with catch_warnings():
@@ -172,7 +173,7 @@ def heads(model: PreTrainedModel, head: Head) -> list[str]:
 def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     """Merge the adapter in `folder` into the model; returns the names of the parameters that it stores in full.
 
-    Raises RunFailed if it does not fit the model, and InputError if its configuration is not an adapter's.
+    Beside quantized weights it stays on its own, because their sum would take eight times their memory in float32. Raises RunFailed if it does not fit the model, and InputError if its configuration is not an adapter's.
     """
     tensors = load_file(folder / WEIGHTS)
     trains = {name: each.requires_grad for name, each in model.named_parameters()}
@@ -184,8 +185,10 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         config = LoraConfig(**{**learnt, "inference_mode": True, "fan_in_fan_out": turned})
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), config=config, ignore_mismatched_sizes=True)
-            _replace_small_layers(model)
+            beside = _replace_small_layers(model)
             made.merge_and_unload()  # type: ignore[operator]
+            for name, layer in beside.items():
+                model.set_submodule(name, layer.eval())
     except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, AssertionError) as error:
         first = next(iter(str(error).strip().splitlines()), "")
         reason = f"{type(error).__name__}: {first}".removesuffix(": ")
@@ -197,7 +200,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
             reason=reason,
         ) from error
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(trains[name])
+        parameter.requires_grad_(trains.get(name, False))
     return {name for name in held if shapes.get(name) == tensors[f"{PREFIX}{name}"].shape}
 
 
@@ -274,22 +277,24 @@ def _draw(model: nn.Module, seed: int) -> None:
             parameter.copy_(torch.from_numpy(draw_normal(f"{PREFIX}{name}", tuple(parameter.shape), seed)))
 
 
-def _replace_small_layers(model: PreTrainedModel) -> None:
-    """Merge what is learned into layers that are not float32 by replacing them: in their own format it would be rounded."""
+def _replace_small_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
+    """Merge what is learned into layers that are not float32 by replacing them: in their own format it would be rounded.
+
+    Returns the layers that adapt quantized ones, by name, which are out of the model now.
+    """
+    beside = {}
     for name, layer in [*model.named_modules()]:
-        if isinstance(layer, BaseTunerLayer) and layer.get_base_layer().weight.dtype is not torch.float32:
-            model.set_submodule(name, _merged_layer(layer))
-
-
-def _merged_layer(layer: Any) -> nn.Module:
-    base, weight = layer.get_base_layer(), nn.Parameter(_merge_layer(layer), requires_grad=False)
-    if is_quantized(base):
-        inputs, outputs, bias = base.in_features, base.out_features, base.bias
-        with torch.device("meta"):
-            base = Conv1D(outputs, inputs) if is_transposed(base) else nn.Linear(inputs, outputs, bias=bias is not None)
-        base.bias = bias
-    base.weight = weight
-    return base
+        if not isinstance(layer, BaseTunerLayer):
+            continue
+        base: Any = layer.get_base_layer()
+        if is_quantized(base):
+            beside[name] = layer
+        elif base.weight.dtype is torch.float32:
+            continue
+        else:
+            base.weight = nn.Parameter(_merge_layer(layer), requires_grad=False)
+        model.set_submodule(name, base)
+    return beside
 
 
 @torch.no_grad()

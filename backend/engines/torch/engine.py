@@ -13,7 +13,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory
-from backend.engines.torch.frozen_weights import float32_weights, is_float32, save_float32
+from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.lean_imports import import_bitsandbytes
@@ -170,7 +170,10 @@ class TorchEngine:
         if self._adapter is not None:
             self._adapter.export(folder, decayed)
             return
-        with float32_weights(self._model, folder) as weights:
+        weights_of = float32_weights
+        if has_adapter(self._model):
+            from backend.engines.torch.adapters import merged_weights as weights_of
+        with weights_of(self._model, folder) as weights:
             save_float32(self._model, folder, {**weights, **decayed})
 
     def device_memory_mb(self) -> float | None:

@@ -78,6 +78,11 @@ def is_float32(model: nn.Module) -> bool:
     return all(each.dtype is torch.float32 for each in model.parameters())
 
 
+def has_adapter(model: nn.Module) -> bool:
+    """Whether layers of PEFT stand in the model, which are not merged with its own."""
+    return any(".base_layer." in name for name, _ in model.named_parameters())
+
+
 def parameter_count(model: nn.Module, *, trained: bool = False) -> int:
     """The model's parameters, or only those that are trained; of packed ones, the numbers that they stand for."""
     return sum(

@@ -12,6 +12,7 @@ from backend.adapters.lora import Settings
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
+from backend.engines.torch.adapters import merged_weights
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import (
     BERT_TINY,
@@ -118,7 +119,7 @@ def test_a_step_equals_that_of_peft_alone(case, lora, tmp_path):
     (numbers,) = engine.read([engine.train_step([batch], 0, 1e-2)])
     np.testing.assert_allclose([numbers.loss, numbers.gradient_norm], [loss.item(), norm.item()], atol=1e-5)
     merged = model.merge_and_unload().state_dict()
-    with engine._adapter.merged(tmp_path) as ours:
+    with merged_weights(engine._model, tmp_path) as ours:
         for name, value in merged.items():
             np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
 
@@ -138,7 +139,7 @@ def test_a_step_with_loraplus_equals_that_of_peft_alone(lora, tmp_path):
     optimizer.step()
     engine.train_step([batch], 0, 1e-2)
     merged = model.merge_and_unload().state_dict()
-    with engine._adapter.merged(tmp_path) as ours:
+    with merged_weights(engine._model, tmp_path) as ours:
         for name, value in merged.items():
             np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
 

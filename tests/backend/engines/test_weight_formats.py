@@ -152,6 +152,9 @@ def test_an_adapter_alone_answers_on_its_model_in_the_same_format(case, weights,
     engine.export(tmp_path)
     alone = TorchEngine()
     alone.load(loading(tmp_path, HEADS[case[0]], model={"weights": weights}))
+    if weights == "nf4":  # what was learned stays beside the weights, whose sum would be float32
+        sizes = [sum(each.nbytes for each in one._model.parameters()) for one in (alone, engine)]
+        assert sizes[0] <= sizes[1]
     assert_close(outputs(alone, case[0]), outputs(engine, case[0]), 1e-5)
     alone.export(tmp_path / "merged")
     merged = TorchEngine()
