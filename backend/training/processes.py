@@ -21,6 +21,7 @@ from backend.contract.processes import python_command
 from backend.contract.redaction import redact
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished, StepFinished
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_inside
 from backend.engines.hosts import EngineOfProcesses
@@ -172,6 +173,7 @@ def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills:
         message=message("rank {rank}: {sentence}", rank=rank, sentence=how),
         code="process_lost",
         hint=_end_of_log(folder, rank),
+        mend=RunFix(resume=FailureContext(folder).can_resume),
     )
 
 

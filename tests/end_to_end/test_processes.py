@@ -8,6 +8,7 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
 from backend.contract.run.events import CheckpointSaved, RunFinished, StepFinished
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, run_folders
 
 TRAINING = {"batch_size": 8, "learning_rate": 3e-4}
@@ -39,6 +40,7 @@ def test_a_killed_process_ends_the_run_by_its_rank_and_one_process_resumes_it(bu
     last = events_of(folder)[-1]
     assert isinstance(last, RunFinished)
     assert (last.state, last.code, folder.life()) == ("failed", "process_lost", "ended")
+    assert last.mend == RunFix(resume=True)
 
     stop_at = max(event.step for event in events_of(folder) if isinstance(event, StepFinished)) + 5
     text = folder.spec.read_text().replace("max_steps: 1000000", f"max_steps: {stop_at}")

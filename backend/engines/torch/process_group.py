@@ -51,7 +51,7 @@ class ProcessGroup:
         self.rank, self.size = rank, size
         self._timeout = timedelta(0)
         self._numbers: Any = None
-        """For values on the processor, with a time-out; the default group, for calls, has none."""
+        """For values on the processor, with a time-out. The default group has none: others wait in it for the next call."""
         self._gradients: Any = None
 
     @staticmethod
@@ -140,7 +140,7 @@ class ProcessGroup:
         whole = bytearray(save({"call": words, **{name: np.ascontiguousarray(one) for name, one in arrays.items()}}))
         with self._exchange():
             dist.broadcast(torch.tensor([len(whole)]), 0)
-            dist.broadcast(torch.frombuffer(whole, dtype=torch.uint8), 0)
+            dist.broadcast(torch.frombuffer(whole, dtype=torch.uint8), 0, group=self._numbers)
 
     def receive(self) -> Call:
         """Wait for the first process's next call."""
@@ -148,7 +148,7 @@ class ProcessGroup:
         with self._exchange():
             dist.broadcast(size, 0)
             whole = torch.empty(int(size), dtype=torch.uint8)
-            dist.broadcast(whole, 0)
+            dist.broadcast(whole, 0, group=self._numbers)
         arrays = load(whole.numpy().tobytes())
         method, values, count = json.loads(arrays.pop("call").tobytes())
         batches: list[Batch] = [{} for _ in range(count)]

@@ -404,6 +404,14 @@ def test_mistakes_and_failures_of_our_own_keep_their_words(context):
     assert (own.code, own.hint) == ("folder_gone", "Start again.")
 
 
+@pytest.mark.parametrize(("seconds", "mend"), [(600, 1200), (50_000, None)])
+def test_processes_that_waited_in_vain_are_mended_by_twice_the_time(context, seconds: int, mend: int | None):
+    here = context(hardware={"collective_timeout": seconds})
+    event = failure_event(RunFailed("late", "collective_failed", hint="Wait longer."), 3, here)
+    assert (event.code, event.hint) == ("collective_failed", "Wait longer.")
+    assert event.mend == (None if mend is None else RunFix({"hardware.collective_timeout": mend}))
+
+
 def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(context):
     here = context()
     here.folder.spec.write_text("task: [")
