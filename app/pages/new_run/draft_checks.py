@@ -93,6 +93,7 @@ class DraftChecks(QObject):
         """Models whose weights this user has agreed to convert."""
         self._fitted: dict[str, int] = {}
         """Lengths that were fitted to the model, by key."""
+        self._inspects_files = False
         self._plannable = True
         self._plan_section = "settings"
         """Where the reason lies why there is no plan, or none that can be started."""
@@ -187,6 +188,11 @@ class DraftChecks(QObject):
             self._plan.ask_soon()
 
     # Data
+
+    def show_inspecting(self, inspects_files: bool) -> None:
+        """Say whether files that were dropped are being inspected: until then, the draft is not what is wanted."""
+        self._inspects_files = inspects_files
+        self.changed.emit()
 
     def stop_reading(self) -> None:
         """Stop reading the data."""
@@ -431,6 +437,8 @@ class DraftChecks(QObject):
         return {name: self._state(name, wrong.get(name, "")) for name in SECTIONS}
 
     def _state(self, name: str, wrong: str) -> SectionState:
+        if name == "data" and self._inspects_files:
+            return SectionState(BUSY, tr("Inspecting the dropped files…"))
         if wrong:
             return SectionState(WRONG, wrong)
         missing = {"task": self._missing_task, "data": self._missing_data, "model": self._missing_model}

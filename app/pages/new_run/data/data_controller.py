@@ -112,15 +112,18 @@ class DataController(QObject):
         own = self._section.own_folder() if len(paths) == 1 and not PurePath(paths[0]).suffix else ""
 
         def use(found: RecognisedData) -> None:
+            self._checks.show_inspecting(False)
             # A folder that nothing speaks for is the one for which the chosen source asks.
             is_plain = found.data["source"] == "files" and own and found.data.get("train") != paths[0]
             self.changed.emit({own: paths[0]}) if is_plain else self._use(found, split)
 
         def refuse(mistake: ErrorReply) -> None:
+            self._checks.show_inspecting(False)
             self.changed.emit({own: paths[0]}) if own else self._refuse(mistake)
 
         self._recognise(paths, split, use, refuse)
         self._section.show_recognising()
+        self._checks.show_inspecting(True)
 
     def check(self, value: str | list[str]) -> None:
         """Check what was typed or chosen: it is kept, but may need another source or format."""
@@ -140,6 +143,7 @@ class DataController(QObject):
     def _stop_recognising(self) -> None:
         if self._recognising is not None and self._recognising.open:
             self._recognising.cancel()
+            self._checks.show_inspecting(False)
 
     def _on_loaded(self) -> None:
         """Another draft: what is still being recognised was meant for the one before."""

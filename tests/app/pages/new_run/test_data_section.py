@@ -244,6 +244,17 @@ def test_what_is_still_recognised_does_not_reach_another_draft(qtbot, panel, sim
     assert panel.draft.get("data.train") is None
 
 
+def test_the_draft_before_cannot_be_started_while_a_drop_is_inspected(qtbot, demo, tmp_path: Path):
+    qtbot.waitUntil(lambda: demo.start_bar.start.isEnabled(), timeout=SLOW_MS)
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\r\n")
+    drop(demo, str(picture))
+    assert demo.reason() == "Inspecting the dropped files…"
+    assert not demo.start_bar.start.isEnabled()
+    qtbot.waitUntil(lambda: "is an image" in demo.sections.data.banner.text(), timeout=SLOW_MS)
+    assert demo.start_bar.start.isEnabled(), "the draft is as it was"
+
+
 def test_only_the_rows_that_were_dropped_may_decide(qtbot, panel, similar: str, tmp_path: Path):
     missing = tmp_path / "missing.csv"
     panel.sections.data.train.choose(str(missing))
