@@ -18,6 +18,11 @@ QUANTIZER = "bitsandbytes"
 _BYTES: dict[Format, float] = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "nf4": 0.516}
 """Per weight. nf4: 4 bits, for 64 weights a scale in 8 bits, for 256 scales one in float32 (Dettmers et al. 2023)."""
 _OUTPUTS = {"lm_head", "embed_out", "output_projection"}
+_SCALED = {
+    "bart", "bigbird_pegasus", "biogpt", "blenderbot", "gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n_text", "gemma4_text",
+    "m2m_100", "mbart", "nllb-moe", "pegasus_x", "plbart", "xglm",
+}  # fmt: skip
+"""Families whose word embedding is a layer of their own, which scales it: it stays float32, and a tied output layer too."""
 _EXACT = {"wo"}
 """A layer of T5 and its relatives that transformers keeps in float32."""
 
@@ -40,9 +45,22 @@ def has_experts(names: Iterable[str]) -> bool:
     return any("experts" in name.split(".") for name in names)
 
 
-def frozen_bytes(shapes: Mapping[str, tuple[int, ...]], frozen: Collection[str], kind: Format) -> float:
+def frozen_bytes(
+    shapes: Mapping[str, tuple[int, ...]], frozen: Collection[str], kind: Format, model_type: str = ""
+) -> float:
     """Bytes of these parameters in this format; vectors stay float32, embeddings and outputs are never quantized."""
-    return sum(prod(shapes[name]) * _BYTES[_format_of(name, shapes[name], kind)] for name in frozen)
+
+    def format_of(name: str) -> Format:
+        if keeps_embedding(model_type) and is_embedding(name):
+            return "float32"
+        return _format_of(name, shapes[name], kind)
+
+    return sum(prod(shapes[name]) * _BYTES[format_of(name)] for name in frozen)
+
+
+def keeps_embedding(model_type: str) -> bool:
+    """Whether the word embedding, and an output layer that is tied to it, is float32 whatever the format."""
+    return model_type in _SCALED
 
 
 def _format_of(name: str, shape: tuple[int, ...], kind: Format) -> Format:

@@ -1,5 +1,6 @@
 """Estimates what a run will cost: memory by parts, micro-batch size, steps, tokens, time."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -9,13 +10,15 @@ from typing import Any
 import psutil
 
 from backend import registry
+from backend.adapters.lora import is_embedding
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
-from backend.engines.weight_formats import Format, frozen_bytes, frozen_format
+from backend.engines.weight_formats import QUANTIZED, Format, frozen_bytes, frozen_format, keeps_embedding
+from backend.hardware.activations import ModelShape, Pass
 from backend.hardware.devices import count_processes
 from backend.models import inspection
 from backend.models.config import check_changed, estimate
@@ -25,42 +28,14 @@ from backend.models.weights import read_weights
 MB = 1e6
 _BYTES = 4
 """Of a parameter: new weights are drawn in 32 bit."""
-LIBRARIES_MB = 450.0
-"""Resident memory of Python with PyTorch and transformers before a model is loaded (measured on Linux)."""
+LIBRARIES_MB = 520.0
+"""Resident memory of Python with PyTorch, transformers, scikit-learn and the data (measured on Linux)."""
+_SCATTER = 1.05
+"""What an allocator takes for blocks of many sizes beyond their sum."""
+_WORTH_ROWS = 1 << 20
+"""Numbers from which the engine trains a word embedding by its rows."""
 SHARE = 0.9
 """Part of the free memory that a plan may fill; the rest is for what it cannot foresee."""
-
-
-class ModelShape:
-    """The sizes that determine memory, read from a Hugging Face configuration whatever its family calls them."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.hidden = _first(config, "hidden_size", "d_model", "n_embd", "dim", default=768)
-        encoders = _first(
-            config, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", default=12
-        )
-        self.decoders = 0
-        if config.get("is_encoder_decoder"):
-            self.decoders = _first(config, "num_decoder_layers", "decoder_layers", default=encoders)
-        self.layers = encoders + self.decoders
-        self.heads = _first(config, "num_attention_heads", "n_head", "num_heads", "n_heads", default=12)
-        self.vocabulary = _first(config, "vocab_size", default=30_000)
-        self.inner = _first(
-            config, "intermediate_size", "ffn_dim", "encoder_ffn_dim", "d_ff", "n_inner", "hidden_dim",
-            default=4 * self.hidden,
-        )  # fmt: skip
-        self._embeddings = 1 if config.get("tie_word_embeddings", True) else 2
-        self._feed_forward = 3 if str(config.get("feed_forward_proj", "")).startswith("gated") else 2  # T5 1.1, mT5
-
-    def parameters(self) -> int:
-        """Approximate number of parameters of a model of this shape; used only if no weights can be counted."""
-        per_layer = 4 * self.hidden**2 + self._feed_forward * self.hidden * self.inner
-        attention_to_source = 4 * self.hidden**2 * self.decoders
-        return int(self._embeddings * self.vocabulary * self.hidden + self.layers * per_layer + attention_to_source)
-
-
-def _first(config: dict[str, Any], *names: str, default: int) -> int:
-    return next((int(config[name]) for name in names if isinstance(config.get(name), int)), default)
 
 
 @dataclass(frozen=True)
@@ -77,21 +52,134 @@ class TrainingLoad:
     split: Split = field(default_factory=Split)
     """How several devices divide rows and weights; all numbers here are one device's."""
 
+    on_cpu: bool = True
+    """Whether it computes where the process has its memory."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Features of the training data and rows of the other splits, as far as they are known."""
+
     def memory(self, rows: int) -> list[PlanPart]:
-        """The memory of `rows` sequences in one forward pass on one device, in megabytes.
+        """The memory at the peak of a run with `rows` sequences in one forward pass on one device, in megabytes.
 
         Gradients, what the optimizer keeps and the weights that train are float32, other weights in `model.weights`.
-        Activations follow Korthikanti et al. 2022 (about
-        34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
-        thrice (logits, log-probabilities, gradient), as many at once as the engine computes.
+        Gradients appear while activations disappear: without accumulation only the larger of both counts.
         """
+        if self._engine.title != "PyTorch":
+            return self._general_memory(rows)
+        gradients = self._gradient_bytes
+        step = self._step_bytes(rows) if rows else 0.0
+        together = gradients + step if self._accumulates(rows) else max(gradients, step)
+        return [
+            PlanPart("Weights", self._weights_bytes * self.split.share / MB),
+            PlanPart("Gradients", gradients * self.split.share / MB),
+            PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
+            PlanPart("Activations", max(together - gradients, self._evaluation_bytes(rows) - gradients, 0.0) / MB),
+            PlanPart("Libraries", LIBRARIES_MB),
+        ]
+
+    def with_copy(self, parts: list[PlanPart], rows: int, available_mb: float) -> list[PlanPart]:
+        """The parts, and the copy that a checkpoint is written from while training goes on, if there is room for two.
+
+        When the next step has reached the logits, the copy is written, and its memory free.
+        """
+        if not self.on_cpu or self.spec.training.checkpoint_every == "never" or self._engine.title != "PyTorch":
+            return parts
+        size = (4 * self.trainable + self._optimizer_bytes) / MB
+        if total(parts) + 2 * size > available_mb:
+            return parts
+        return [*parts, PlanPart("Checkpoints", max(0.0, size - self._logits_bytes(rows) / MB))]
+
+    def _general_memory(self, rows: int) -> list[PlanPart]:
+        """The memory of an engine whose layers were not counted.
+
+        Activations follow Korthikanti et al. 2022 (about 34 values per token and hidden unit, 2 with checkpointing, plus
+        attention maps); logits of language models count thrice (logits, log-probabilities, gradient).
+        """
+        shape, tokens = self._shape, rows * self.length
+        recomputed = self.spec.training.gradient_checkpointing
+        per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
+        attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
+        width = 4 if self.precision == "float32" else 2
+        logits = tokens * shape.vocabulary * 3 * 4 if self.head.declared.over_vocabulary else 0
         return [
             PlanPart("Weights", self._weights_bytes * self.split.share / MB),
             PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
             PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
-            PlanPart("Activations", self._activations_mb(rows)),
+            PlanPart("Activations", (shape.layers * (per_layer + attention) * width + logits) / MB),
             PlanPart("Libraries", LIBRARIES_MB),
         ]
+
+    @cached_property
+    def _engine(self) -> Any:
+        return registry.find("engine", self.spec.hardware.engine, "hardware.engine")
+
+    @cached_property
+    def _shape(self) -> ModelShape:
+        return ModelShape(read_config(self.folder, self.spec))
+
+    def _accumulates(self, rows: int) -> bool:
+        batch = self.spec.training.batch_size
+        return rows * self.split.replicas < min(batch, self.counts.get("train", batch))
+
+    @cached_property
+    def _rows_of_words(self) -> tuple[int, int]:
+        """All rows of a word embedding that is trained by rows, and how many of them the data can reach; (0, 0) if none."""
+        shape, training = self._shape, self.spec.training
+        by_rows = (
+            self.on_cpu
+            and training.optimizer == "adamw"
+            and not trains_a_part(self.spec)
+            and not shape.decoders
+            and not (self.head.declared.over_vocabulary and (shape.is_tied or self.head is Head.MASKED_LM))
+            and shape.vocabulary * shape.hidden >= _WORTH_ROWS
+        )
+        if not by_rows:
+            return 0, 0
+        reached = self.counts["train"] * self.length if "train" in self.counts else shape.vocabulary
+        return shape.vocabulary, min(shape.vocabulary, reached)
+
+    @cached_property
+    def _gradient_bytes(self) -> float:
+        whole, _ = self._rows_of_words
+        tied = 4 * self._shape.vocabulary * self._shape.hidden if self._adds_two_gradients else 0
+        return 4 * (self.trainable - whole * self._shape.hidden) + tied
+
+    @property
+    def _adds_two_gradients(self) -> bool:
+        """Whether one table gets a gradient from the words that are read and one from those that are predicted."""
+        return self.head.declared.over_vocabulary and self._shape.is_tied and not trains_a_part(self.spec)
+
+    @cached_property
+    def _optimizer_bytes(self) -> float:
+        kind = registry.find("optimizer", self.spec.training.optimizer, "training.optimizer")
+        if getattr(kind, "paged", False):
+            return 0.0  # it leaves the device before anything else lacks memory
+        whole, reached = self._rows_of_words
+        unused = (whole - reached) * self._shape.hidden if whole else 0
+        return 4 * (optimizer_state(self.spec, self.folder, self.trainable) - state_per_weight(self.spec) * unused)
+
+    def _step_bytes(self, rows: int) -> float:
+        """What a step holds beside weights and optimizer when its backward pass starts."""
+        shape, training = self._shape, self.spec.training
+        sequences, length = self._sequences(rows)
+        dropout = self.spec.model.dropout
+        one = Pass(
+            shape, sequences, length, shape.has_maps(dropout, on_cpu=self.on_cpu), self.precision == "float32",
+            training.gradient_checkpointing, self.spec.adapter is not None, self._format in QUANTIZED,
+        )  # fmt: skip
+        return _SCATTER * one.training_bytes + self._converted_bytes + self._logits_bytes(rows)
+
+    def _evaluation_bytes(self, rows: int) -> float:
+        evaluated = max((count for split, count in self.counts.items() if split != "train"), default=0)
+        sequences, length = self._sequences(min(self.spec.evaluation.batch_size or max(64, rows), evaluated))
+        shape = self._shape
+        one = Pass(shape, sequences, length, shape.has_maps(0.0, on_cpu=self.on_cpu), True, True, False, False)
+        maps = sequences * shape.heads * length**2 * 4 if one.has_maps else 0
+        return one.evaluation_bytes + maps + self._logits_bytes(sequences)
+
+    def _sequences(self, rows: int) -> tuple[int, int]:
+        """The sequences of so many rows, and their length: the choices of a row are counted as one."""
+        choices = sum(column.startswith("choice_") for column in self.spec.data.columns) or 4
+        return (rows * choices, -(-self.length // choices)) if self.head.targets == "choice" else (rows, self.length)
 
     @cached_property
     def trainable(self) -> int:
@@ -106,15 +194,8 @@ class TrainingLoad:
         return self.parameters - sum(prod(shapes[name]) for name in frozen_names(shapes, self.spec.model.frozen))
 
     @cached_property
-    def _optimizer_bytes(self) -> float:
-        kind = registry.find("optimizer", self.spec.training.optimizer, "training.optimizer")
-        if getattr(kind, "paged", False):
-            return 0.0  # it leaves the device before anything else lacks memory
-        return 4 * optimizer_state(self.spec, self.folder, self.trainable)
-
-    @cached_property
     def _weights_bytes(self) -> float:
-        kind = weight_format(self.spec, self.folder, self.precision)
+        kind = self._format
         if kind == "float32":
             return 4 * self.parameters
         shapes, adapted = read_weights(self.folder).shapes, self.spec.adapter is not None
@@ -124,25 +205,40 @@ class TrainingLoad:
             if adapted
             else self.parameters - sum(prod(shapes[name]) for name in frozen)
         )
-        return frozen_bytes(shapes, frozen, kind) + 4 * others
+        return frozen_bytes(shapes, frozen, kind, self._shape.model_type) + 4 * others
 
-    def _activations_mb(self, rows: int) -> float:
-        shape, tokens = ModelShape(read_config(self.folder, self.spec)), rows * self.length
-        recomputed = self.spec.training.gradient_checkpointing
-        per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
-        attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
-        width = 4 if self.precision == "float32" else 2
-        logits = self._logits_bytes(shape, tokens) if self.head.declared.over_vocabulary else 0
-        return (shape.layers * (per_layer + attention) * width + logits) / MB
+    @cached_property
+    def _format(self) -> Format:
+        return weight_format(self.spec, self.folder, self.precision)
 
-    def _logits_bytes(self, shape: ModelShape, tokens: int) -> int:
-        logits = tokens * shape.vocabulary
-        at_once = registry.find("engine", self.spec.hardware.engine, "hardware.engine").logits_at_once
+    @cached_property
+    def _converted_bytes(self) -> float:
+        """Copies of weights in the format of the computation, where they are held in another."""
+        shapes = read_weights(self.folder).shapes if self.spec.model.initialise == "pretrained" else {}
+        layers = [prod(shape) for name, shape in shapes.items() if len(shape) == 2 and not is_embedding(name)]
+        if self._format == "float32":  # autocast's copies of all layers, until the step is over
+            return 0.0 if self.precision == "float32" else 2 * sum(layers)
+        converts = self.precision == "float32" and not keeps_embedding(self._shape.model_type)
+        if converts and self.head.declared.over_vocabulary:
+            layers.append(self._shape.vocabulary * self._shape.hidden)  # the output layer
+        return 4 * max(layers, default=0)  # one after another
+
+    def _logits_bytes(self, rows: int) -> float:
+        """Logits, their logarithms and their gradients, as many at once as the engine computes."""
+        if not self.head.declared.over_vocabulary:
+            return 0.0
+        shape, tokens = self._shape, rows * self.length
+        if self.head is Head.MASKED_LM:
+            tokens = int(tokens * float(self.spec.task.get("mask_probability", 1.0)))
+        logits, narrow = tokens * shape.vocabulary, 0 if self.precision == "float32" else 2
+        at_once = self._engine.logits_at_once
         if at_once is None or logits <= at_once:
-            return logits * 3 * 4
-        # Parts of the logits, each of which makes a gradient of the whole output layer if that trains.
+            return logits * (3 * 4 + 2 * narrow)
+        if not shape.changes_logits:
+            return at_once * (4 + narrow)  # one part becomes its gradient in place
+        # Each part makes a gradient of the whole output layer if that trains.
         gradient = 0 if self.spec.adapter is not None else shape.vocabulary * shape.hidden
-        return (at_once * 3 + gradient) * 4
+        return (at_once * 4 + gradient) * 4
 
     def fits(self, rows: int, available_mb: float) -> bool:
         """Whether this many rows per pass need at most the free memory, with no reserve."""

@@ -44,24 +44,24 @@ def plan(
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
-    work = planner.TrainingLoad(spec, model.folder, head, longest, parameters, choice.precision, split)
-    micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
-    memory = work.memory(micro)
-    needed = planner.total(memory)
-    epoch = steps_per_epoch(spec.training, features)
-    amounts = time_estimate.Amounts(
-        spec, {split: len(part) for split, part in splits.rows.items()}, float(lengths.mean() * per_row),
-        epoch, total_steps(spec.training, epoch), sample.seconds, sample.made(),
+    counts = {split: len(part) for split, part in splits.rows.items()}
+    work = planner.TrainingLoad(
+        spec, model.folder, head, longest, parameters, choice.precision, split,
+        choice.device.kind == "cpu", {**counts, "train": features},
     )  # fmt: skip
+    micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
+    memory = work.with_copy(work.memory(micro), micro, available)
+    needed = planner.total(memory)
+    amounts = _amounts(spec, counts, features, sample)
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
-    facts = MemoryFacts(model.folder, head, lengths, local_devices)
+    facts = MemoryFacts(model.folder, head, lengths, local_devices, {**counts, "train": features})
     remedies = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
         rows=rows,
         features=features,
-        steps_per_epoch=epoch,
+        steps_per_epoch=amounts.steps_per_epoch,
         total_steps=amounts.total_steps,
         batch_size=batch_size,
         micro_batch_size=micro,
@@ -125,6 +125,14 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
         return locate_model(spec, report), spec
     weightless = spec.model.model_copy(update={"initialise": "from_config"})
     return found, spec.model_copy(update={"model": weightless})
+
+
+def _amounts(
+    spec: RunSpec, counts: dict[str, int], features: int, sample: sample_lengths.SampleLengths
+) -> time_estimate.Amounts:
+    epoch, mean = steps_per_epoch(spec.training, features), float(sample.lengths.mean() * sample.per_row)
+    total = total_steps(spec.training, epoch)
+    return time_estimate.Amounts(spec, counts, mean, epoch, total, sample.seconds, sample.made())
 
 
 def _time(

@@ -36,6 +36,8 @@ class MemoryFacts:
     lengths: np.ndarray
     """(features,) tokens of the rows that were looked at."""
     local_devices: list[Device]
+    counts: Mapping[str, int]
+    """Features of the training data, and rows of the other splits."""
 
 
 def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
@@ -163,6 +165,9 @@ def _memory_needed(spec: RunSpec, measured: MemoryFacts) -> float:
     limit = spec.task.get("max_length") or int(measured.lengths.max())
     parameters = planner.count_parameters(spec, measured.folder)
     longest = min(int(measured.lengths.max()), limit)
-    work = planner.TrainingLoad(spec, measured.folder, measured.head, longest, parameters, choice.precision, split)
+    work = planner.TrainingLoad(
+        spec, measured.folder, measured.head, longest, parameters, choice.precision, split,
+        choice.device.kind == "cpu", measured.counts,
+    )  # fmt: skip
     rows = work.micro_batch_size(planner.available_mb(spec, choice.device))
     return planner.total(work.memory(rows))

@@ -141,7 +141,7 @@ def set_up_run(
     stages.start("loading model")
     order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
-    work, free_mb = _work(session, model, choice, features["train"], split), planner.available_mb(spec, choice.device)
+    work, free_mb = _work(session, model, choice, features, split), planner.available_mb(spec, choice.device)
     micro_batch_size, note = hosts.agree(lambda: resume.rows_of_a_pass(folder, work, choice.words, free_mb))
     if note and from_step:
         stages.warn("other_plan", note)
@@ -205,16 +205,22 @@ def _tokenise(
 
 
 def _work(
-    session: FeatureSession, model: ModelLocation, choice: devices.DeviceChoice, train: Features, split: Split
+    session: FeatureSession,
+    model: ModelLocation,
+    choice: devices.DeviceChoice,
+    features: dict[str, Features],
+    split: Split,
 ) -> planner.TrainingLoad:
     return planner.TrainingLoad(
         session.spec,
         model.folder,
         session.task.head,
-        length=int(train.lengths.max()),
+        length=int(features["train"].lengths.max()),
         parameters=planner.count_parameters(session.spec, model.folder),
         precision=choice.precision,
         split=split,
+        on_cpu=choice.device.kind == "cpu",
+        counts={name: len(rows) for name, rows in features.items()},
     )
 
 

@@ -11,7 +11,7 @@ from backend.contract.resources import resource
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import LoadRequest
 from backend.hardware import planner
-from backend.hardware.planner import ModelShape
+from backend.hardware.activations import ModelShape
 from backend.preflight import model_options
 from backend.preflight.resolve import resolve
 
@@ -20,7 +20,14 @@ MODEL = resource("demo", "bert-tiny")
 
 def spec(**sections):
     model = {"name_or_path": str(MODEL), **sections.pop("model", {})}
-    values = {"task": {"type": "text_classification"}, "model": model, "data": {"train": "x.csv"}, **sections}
+    training = {"batch_size": 8, **sections.pop("training", {})}
+    values = {
+        "task": {"type": "text_classification"},
+        "model": model,
+        "data": {"train": "x.csv"},
+        "training": training,
+        **sections,
+    }
     return resolve(values, Path("/"))
 
 
@@ -53,7 +60,7 @@ def trained_by_the_engine(**sections) -> int:
 
 def logits_mb(engine: str, rows: int) -> float:
     """What a language head adds to the activations of a row classifier."""
-    made = spec(hardware={"engine": engine})
+    made = spec(hardware={"engine": engine}, adapter={"type": "lora"})
     heads = (Head.CAUSAL_LM, Head.SEQUENCE_CLASSIFICATION)
     language, plain = (
         planner.total(planner.TrainingLoad(made, MODEL, head, 512, 4_000_000, "float32").memory(rows)) for head in heads
@@ -89,7 +96,7 @@ def test_trainable_parameters_are_those_that_the_engine_trains(sections):
 
 def test_an_adapter_needs_little_for_gradients_and_optimizer():
     lora = {"adapter": {"type": "lora"}}
-    assert megabytes("Gradients", **lora) < 0.01 * megabytes("Gradients")
+    assert megabytes("Gradients", **lora) < 0.02 * megabytes("Gradients")  # most of the rest are word embeddings
     assert megabytes("Optimizer", **lora) < 0.01 * megabytes("Optimizer")
 
 
