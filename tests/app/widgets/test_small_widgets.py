@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QLabel, QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
 
 from app import theme
 from app.theme.palette import DARK, LIGHT
@@ -11,6 +11,7 @@ from app.widgets.accessibility import FocusRing
 from app.widgets.banner import Banner
 from app.widgets.card import KpiTile
 from app.widgets.empty_state import EmptyState
+from app.widgets.flow_layout import FlowLayout
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import PathField, PathLine
 from app.widgets.icon_label import IconToolButton
@@ -307,3 +308,22 @@ def test_a_name_too_long_for_its_box_keeps_both_ends(qtbot, styled):
         pictures.append(box.grab().toImage())
     assert pictures[0] != pictures[1]
     assert pictures[0] == pictures[2]
+
+
+def test_buttons_flow_into_as_many_rows_as_the_width_needs(qtbot):
+    panel = QWidget()
+    qtbot.addWidget(panel)
+    buttons = [QPushButton(words) for words in ("Switch to masked language modeling", "Back", "Undo")]
+    layout = FlowLayout(*buttons)
+    panel.setLayout(layout)
+    panel.resize(layout.sizeHint())
+    panel.show()
+    assert {button.y() for button in buttons} == {0}, "side by side"
+    panel.resize(buttons[0].width() + 4, 200)
+    tops = [button.y() for button in buttons]
+    assert tops[0] < tops[1] == tops[2], "the long one has a row of its own"
+    assert all(panel.rect().contains(button.geometry()) for button in buttons)
+    assert layout.minimumSize().width() == buttons[0].width()
+    buttons[0].hide()
+    layout.activate()
+    assert buttons[1].y() == buttons[2].y() == 0

@@ -58,7 +58,7 @@ class DataView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        pictures = QHBoxLayout()
+        pictures = self._pictures = QHBoxLayout()
         pictures.setSpacing(18)
         for parts in (
             (self._labels_heading, self.shares, self.labels),
@@ -141,6 +141,7 @@ class DataView(QWidget):
         self.labels.setText(data_messages.label_line(counts) if counts else "")
         for widget in (self._labels_heading, self.shares, self.labels):
             widget.setVisible(bool(counts))
+        self._pictures.setStretch(0, 1 if counts else 0)
 
     def _show_lengths(self, glance: DataSummary | None) -> None:
         lengths = glance.lengths if glance else None

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from app import theme
 from app.core.backend_words import capitalize
 from app.core.draft import data_messages
 from app.core.i18n import inside, tr
 from app.core.setting_titles import in_titles
-from app.widgets.boxes import hbox
 from app.widgets.card import label
+from app.widgets.flow_layout import FlowLayout
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.catalog import TaskEntry
 from backend.contract.rpc.data import RecognisedData
@@ -68,11 +68,12 @@ class RecognisedNote(QFrame):
         super().__init__(parent)
         theme.role(self, "banner-info")
         self.words = label("", wrap=True, selectable=True)
-        self.tasks = [IconButton("", "target", "quiet") for _ in range(MOST_TASKS)]
+        self.tasks = [QPushButton() for _ in range(MOST_TASKS)]
         self.undo = IconButton(tr("Undo"), "undo", "quiet")
         self.undo.setToolTip(tr("Restore the previous choice"))
         self.undo.clicked.connect(self.undo_requested)
         for button in self.tasks:
+            theme.role(button, "quiet")
             button.clicked.connect(lambda _=False, button=button: self._on_task(button))
         self._found, self._offer = "", NO_OFFER
         grid = QGridLayout(self)
@@ -82,16 +83,15 @@ class RecognisedNote(QFrame):
         grid.setColumnStretch(1, 1)
         grid.addWidget(IconLabel("info", "info", 18), 0, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.words, 0, 1)
-        for row, button in enumerate((*self.tasks, self.undo), start=1):  # in a narrow panel two would be cut
-            grid.addLayout(hbox(1, button), row, 0, 1, 2)
+        grid.addLayout(FlowLayout(*self.tasks, self.undo, spacing=0), 1, 0, 1, 2)  # in a narrow panel they would be cut
         self.hide()
 
     @property
-    def task_buttons(self) -> list[IconButton]:
+    def task_buttons(self) -> list[QPushButton]:
         """The buttons of the tasks that are offered."""
         return self.tasks[: len(self._offer.buttons)]
 
-    def _on_task(self, button: IconButton) -> None:
+    def _on_task(self, button: QPushButton) -> None:
         self.task_requested.emit(self._offer.buttons[self.task_buttons.index(button)][0])
 
     def text(self) -> str:
