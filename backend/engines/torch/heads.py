@@ -24,7 +24,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
-from backend.engines.torch.model_tail import can_repeat
+from backend.engines.torch.model_tail import can_repeat, ends_linear
 from backend.engines.torch.target_logits import TargetLogits
 from backend.models.architectures import BEAM_CLASSES, explain_unsupported
 
@@ -258,13 +258,14 @@ class _Language:
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
         self._can_repeat: bool | None = None  # whether logits can be computed in parts; unknown until needed
+        self._ends_linear = False  # whether they are what a linear layer returns
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the targets."""
         targets = TargetLogits(self._labels(batch), self._device)
         given = self._inputs(model, batch)
         if targets.exceed_chunk(model) and self._try_repeating(model, batch):
-            return targets.postpone(model, lambda: model(**given))
+            return targets.postpone(model, lambda: model(**given), ends_linear=self._ends_linear)
         return targets.compute(model, lambda: model(**given))
 
     def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
@@ -289,6 +290,7 @@ class _Language:
             training = model.training
             model.eval()
             self._can_repeat = can_repeat(model, lambda: model(**given), self._labels(few).shape)
+            self._ends_linear = self._can_repeat and ends_linear(model, lambda: model(**given))
             model.train(training)
             torch.clear_autocast_cache()  # of weights that were converted without gradients
         return self._can_repeat

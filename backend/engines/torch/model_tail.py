@@ -127,3 +127,24 @@ def can_repeat(model: nn.Module, forward: Callable[[], Any], shape: tuple[int, i
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError):
         return False  # it does more with its logits than to transform each position's
     return parts.shape == whole.shape and bool((parts - whole).abs().max() <= _ROUNDING * whole.abs().max())
+
+
+@torch.inference_mode()
+def ends_linear(model: nn.Module, forward: Callable[[], Any]) -> bool:
+    """Whether the model's logits are exactly what its output layer returns, and this is a linear layer and no more."""
+    layer = model.get_output_embeddings()  # type: ignore[operator]
+    if type(layer) is not nn.Linear or ("forward" in vars(layer) and layer.weight.requires_grad):
+        return False
+    returned: list[torch.Tensor] = []
+
+    def replace(module: nn.Module, given: tuple[torch.Tensor, ...], logits: torch.Tensor) -> torch.Tensor:
+        spread = torch.linspace(-1000, 1000, logits.numel(), device=logits.device)  # no cap leaves such values
+        returned.append(spread.to(logits.dtype).view_as(logits))
+        return returned[-1]
+
+    handle = layer.register_forward_hook(replace)
+    try:
+        logits = forward().logits
+    finally:
+        handle.remove()
+    return len(returned) == 1 and logits.shape == returned[0].shape and torch.equal(logits.float(), returned[0].float())

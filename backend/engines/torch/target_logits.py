@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from backend.contract.heads import IGNORE
 from backend.engines.torch import TorchEntry
+from backend.engines.torch.chunked_loss import linear_cross_entropy, sum_with_gradients
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.memory import return_large_blocks
 from backend.engines.torch.model_tail import ModelTail
@@ -31,6 +32,7 @@ class TargetLogits:
         self.labels = tensor(labels.ravel(), device)[self._places]  # (targets,)
         self._states = torch.empty(0)  # logits (targets, vocabulary), or hidden states (targets, hidden_size)
         self._tail: ModelTail | None = None  # turns hidden states into logits
+        self._layer: nn.Linear | None = None  # set if the logits are what this layer returns, unchanged
         self._chunk = len(self.labels)  # targets whose logits are held at once
 
     def exceed_chunk(self, model: Any) -> bool:
@@ -47,13 +49,14 @@ class TargetLogits:
         self._chunk = max(1, _CHUNK_ELEMENTS // flat.shape[-1])
         return self
 
-    def postpone(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
+    def postpone(self, model: Any, forward: Callable[[], Any], *, ends_linear: bool) -> "TargetLogits":
         """Run the forward pass up to the last layer, of a model that `can_repeat`; logits are computed when used."""
         self._tail = ModelTail(model, model.get_output_embeddings(), forward)
         hidden = self._tail.hidden(self.shape, self._places)
         if hidden is None:  # the last layer saw another shape than when it was tried
             self._tail = None
             return self.compute(model, forward)
+        self._layer = model.get_output_embeddings() if ends_linear else None
         self._states = hidden  # (targets, hidden_size)
         self._chunk = max(1, _CHUNK_ELEMENTS // model.config.get_text_config(decoder=True).vocab_size)
         return self
@@ -89,7 +92,9 @@ class TargetLogits:
             if len(self.labels) <= self._chunk:
                 return total(self._states, self.labels)
             if self._tail is not None and not self._tail.float16:  # whose gradients need the backward pass's scale
-                return _sum_with_gradients(total, self._parts(), self._states)
+                if self._layer is not None:
+                    return linear_cross_entropy(self._layer, self._states, self.labels, self._chunk, label_smoothing)
+                return sum_with_gradients(total, self._parts(), self._states)
             # Recomputing a chunk in the backward pass keeps one chunk instead of all of them.
             parts = [checkpoint(total, *part, use_reentrant=False) for part in self._parts()]
             return torch.stack(parts).sum()
@@ -122,62 +127,3 @@ class TargetLogits:
             return
         with self._tail.autocast(), return_large_blocks() if self._states.device.type == "cpu" else nullcontext():
             yield
-
-
-def _sum_with_gradients(
-    loss_of: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    parts: Iterator[tuple[torch.Tensor, torch.Tensor]],
-    hidden: torch.Tensor,
-) -> torch.Tensor:
-    """The summed loss of all parts, whose gradients are computed here, part by part.
-
-    Were they left to the backward pass, it would compute every part's logits again: a third more work.
-    """
-    total = torch.zeros((), device=hidden.device)
-    weights: list[torch.Tensor] = []
-    by_hidden: list[torch.Tensor] = []
-    by_weight: list[torch.Tensor] = []
-    for states, labels in parts:
-        states = states.detach().requires_grad_(hidden.requires_grad)
-        loss = loss_of(states, labels)
-        weights = weights or [leaf for leaf in _leaves(loss) if leaf is not states]
-        found = list(torch.autograd.grad(loss, [*weights, states] if hidden.requires_grad else weights))
-        if hidden.requires_grad:
-            by_hidden.append(found.pop())
-        if by_weight:
-            for summed in reversed(by_weight):
-                summed += found.pop()  # the last reference: one vocabulary-sized gradient less
-        else:
-            by_weight = [each.contiguous() for each in found]
-        total += loss.detach()
-    if hidden.requires_grad:
-        weights, by_weight = [*weights, hidden], [*by_weight, torch.cat(by_hidden)]
-    return _KnownGradients.apply(total, by_weight, *weights)
-
-
-def _leaves(loss: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors that gradients of the loss can be taken of."""
-    nodes, seen, found = [loss.grad_fn], set(), []
-    while nodes:
-        node = nodes.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if (leaf := getattr(node, "variable", None)) is not None:
-            found.append(leaf)
-        nodes += [following for following, _ in node.next_functions]
-    return found
-
-
-class _KnownGradients(torch.autograd.Function):
-    """A number whose gradients by the given tensors are known; the list of them is emptied when they are used."""
-
-    @staticmethod
-    def forward(ctx: Any, number: torch.Tensor, gradients: list[torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
-        ctx.gradients = gradients
-        return number.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # A parameter takes over a gradient that nothing else refers to, and copies any other.
-        return (None, None, *(ctx.gradients.pop(0).mul_(grad_outputs[0]) for _ in range(len(ctx.gradients))))

@@ -11,8 +11,10 @@ from peft import LoraConfig, inject_adapter_in_model
 
 from backend.contract.heads import Head
 from backend.engines.torch import target_logits
+from backend.engines.torch.chunked_loss import linear_cross_entropy
+from backend.engines.torch.frozen_weights import adapt_layers
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.model_tail import can_repeat
+from backend.engines.torch.model_tail import can_repeat, ends_linear
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.tiny_models import VOCABULARY, tiny_model
 
@@ -162,3 +164,59 @@ def test_a_model_that_mixes_positions_is_not_repeated():
     ids = torch.arange(3, 9)[None]
     assert not can_repeat(model, lambda: model(input_ids=ids), (1, 6))
     assert can_repeat(model, lambda: hf.LlamaForCausalLM.forward(model, input_ids=ids), (1, 6))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "expected"),
+    [
+        ("llama", Head.CAUSAL_LM, True),
+        ("t5", Head.SEQ2SEQ_LM, True),  # it scales the hidden states
+        ("bert", Head.MASKED_LM, True),
+        ("gemma2", Head.CAUSAL_LM, False),  # caps its logits
+        ("cohere", Head.CAUSAL_LM, False),  # scales them
+        ("marian", Head.SEQ2SEQ_LM, False),  # adds to them
+    ],
+)
+def test_logits_that_something_changes_are_not_taken_for_those_of_a_layer(name, head, expected):
+    model, batch = build(name, head).eval(), head_batch(head, 9)
+    ours = HEADS[head](facts(head), 0.0, CPU)
+    assert ends_linear(model, lambda: model(**ours._inputs(model, batch))) is expected
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_a_layers_loss_and_gradients_are_those_of_cross_entropy(smoothing):
+    torch.manual_seed(1)
+    layer, hidden = torch.nn.Linear(16, 50), (5 * torch.randn(11, 16)).requires_grad_()
+    labels = torch.randint(0, 50, (11,))
+    labels[3:5] = -100
+    tensors = [hidden, *layer.parameters()]
+    expected = torch.nn.functional.cross_entropy(
+        layer(hidden), labels, ignore_index=-100, reduction="sum", label_smoothing=smoothing
+    )
+    loss = linear_cross_entropy(layer, hidden, labels, 4, smoothing)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    gradients = [torch.autograd.grad(each / 7, tensors) for each in (expected, loss)]
+    for wanted, found in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_micro_batches_add_up_their_gradients_of_parts(monkeypatch):
+    model, batch = build("llama", Head.CAUSAL_LM, tied=True), head_batch(Head.CAUSAL_LM, 9)
+    found = []
+    for targets in (1000, CHUNK):
+        monkeypatch.setattr(target_logits, "_CHUNK_ELEMENTS", targets * VOCABULARY)
+        ours = HEADS[Head.CAUSAL_LM](facts(Head.CAUSAL_LM), 0.0, CPU)
+        model.zero_grad()
+        for share in (3, 5):
+            (ours.loss(ours.answer(model.train(), batch), batch) / share).backward()
+        found.append(model.lm_head.weight.grad.clone())
+    torch.testing.assert_close(found[1], found[0], rtol=1e-5, atol=1e-6 * found[0].abs().max().item())
+
+
+def test_parts_of_a_layer_in_bfloat16_are_computed_in_float32(monkeypatch):
+    model = build("llama", Head.CAUSAL_LM, tied=False)
+    model.lm_head.requires_grad_(False).bfloat16()
+    adapt_layers(model, "float32")
+    whole, parts = (find(model, Head.CAUSAL_LM, monkeypatch, targets) for targets in (1000, CHUNK))
+    assert "lm_head.weight" not in whole.gradients
+    assert_same(whole, parts)
