@@ -51,17 +51,22 @@ class Header(PageHeader):
         self.new.clicked.connect(controller.start_over)
         controller.history_changed.connect(self.show_steps)
         self.show_steps()
+        theme.follow(self)
 
     def _words(self) -> dict[QAbstractButton, str]:
         return {self.save: tr("Save"), self.open: tr("Open"), self.new: tr("New"), self.demo: tr("Try the demo")}
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Hide button texts before the subtitle is shortened."""
+        self.apply_theme()
+        super().resizeEvent(event)
+
+    def apply_theme(self) -> None:
+        """The same if the text has become larger."""
         text = self.subtitle.fontMetrics().horizontalAdvance(self.subtitle.text()) + SLACK
-        room = event.size().width() - self.layout().spacing() - self.buttons.spacing() * len(self._buttons)  # type: ignore[union-attr]
+        room = self.width() - self.layout().spacing() - self.buttons.spacing() * len(self._buttons)  # type: ignore[union-attr]
         room -= SEARCH_WIDTH
         fit_words(self._words(), lambda: sum(button.sizeHint().width() for button in self._buttons) + text - room)
-        super().resizeEvent(event)
 
     def show_steps(self) -> None:
         """Show what can be undone and redone."""

@@ -110,6 +110,7 @@ class Page(QWidget):
         )
         self.empty.action_clicked.connect(self.start_demo)
         self._build()
+        theme.follow(self)
         context.library_watcher.changed.connect(self._on_runs_changed)
         self._show_runs()
 
@@ -155,12 +156,16 @@ class Page(QWidget):
 
     def resizeEvent(self, event) -> None:
         """Hide some button texts if there is little room."""
-        room = event.size().width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
+        self.apply_theme()
+        super().resizeEvent(event)
+
+    def apply_theme(self) -> None:
+        """Hide some button texts if they have become too large for the page."""
+        room = self.width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
         losing: dict[QAbstractButton, str] = {self.buttons[key]: BUTTONS[key][0] for key in WORDLESS}
         lack = lambda: sum(button.sizeHint().width() for button in self.buttons.values()) - room  # noqa: E731
         fit_words(losing, lack)
         self._show_hints()
-        super().resizeEvent(event)
 
     def _show_hints(self) -> None:
         """Say why a button cannot be pressed, else its name if it shows none."""
