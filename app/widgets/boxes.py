@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -72,6 +73,38 @@ class PageStack(QStackedWidget):
         """That of the current page."""
         page = self.currentWidget()
         return page.minimumSizeHint().expandedTo(page.minimumSize()) if page is not None else super().minimumSizeHint()
+
+
+class ButtonRow(QWidget):
+    """Widgets side by side, aligned right; below each other if there is no room for that."""
+
+    def __init__(self, *widgets: QWidget) -> None:
+        super().__init__()
+        self._widgets = widgets
+        self._box = hbox(1, spacing=0, parent=self)
+        for widget in widgets:
+            self._box.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as the widest one."""
+        widths = [widget.sizeHint().width() for widget in self._widgets if not widget.isHidden()]
+        return QSize(max(widths, default=0), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room."""
+        self._arrange()
+        super().resizeEvent(event)
+
+    def event(self, event: QEvent, /) -> bool:
+        """The same when a widget is shown or hidden, or gets other words."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._arrange()
+        return super().event(event)
+
+    def _arrange(self) -> None:
+        wanted = sum(widget.sizeHint().width() for widget in self._widgets if not widget.isHidden())
+        directions = QBoxLayout.Direction
+        self._box.setDirection(directions.LeftToRight if wanted <= self.width() else directions.TopToBottom)
 
 
 def stack(*pages: QWidget, parent: QWidget | None = None) -> PageStack:

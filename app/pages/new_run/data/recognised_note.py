@@ -11,8 +11,8 @@ from app.core.backend_words import capitalize
 from app.core.draft import data_messages
 from app.core.i18n import inside, tr
 from app.core.setting_titles import in_titles
+from app.widgets.boxes import ButtonRow
 from app.widgets.card import label
-from app.widgets.flow_layout import FlowLayout
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.catalog import TaskEntry
 from backend.contract.rpc.data import RecognisedData
@@ -83,7 +83,7 @@ class RecognisedNote(QFrame):
         grid.setColumnStretch(1, 1)
         grid.addWidget(IconLabel("info", "info", 18), 0, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.words, 0, 1)
-        grid.addLayout(FlowLayout(*self.tasks, self.undo, spacing=0), 1, 0, 1, 2)  # in a narrow panel they would be cut
+        grid.addWidget(ButtonRow(*self.tasks, self.undo), 1, 0, 1, 2)  # in a narrow panel they would be cut
         self.hide()
 
     @property
