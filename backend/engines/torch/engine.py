@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,7 +48,8 @@ class TorchEngine:
         """Load the model. Raises InputError or RunFailed in one sentence."""
         if isinstance(loading.hardware, Settings) and loading.hardware.threads is not None:
             torch.set_num_threads(loading.hardware.threads)  # else its own choice, which heeds OMP_NUM_THREADS
-        self._device = torch.device(loading.devices[self._group.rank])
+        loading = replace(loading, devices=(loading.devices[self._group.rank],))
+        self._device = torch.device(loading.devices[0])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         self._precision = Precision(self._device, loading.precision)

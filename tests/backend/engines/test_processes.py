@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from backend.contract.heads import Head
+from backend.engines.torch.engine import TorchEngine
+from backend.engines.torch.process_group import ProcessGroup
 from tests.backend.engines import on_processes
-from tests.backend.engines.example_batches import BERT_TINY
+from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.on_processes import EVALUATED
 from tests.backend.engines.tiny_models import PADDING
 
@@ -114,3 +116,10 @@ def test_fifty_steps_give_the_same_loss_curve(tiny, tmp_path):
 def test_each_generated_text_is_that_of_one_process(alone, together):
     for size in SIZES:
         assert together[size]["generation"]["written"] == alone["generation"]["written"]
+
+
+def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):
+    engine = TorchEngine(ProcessGroup(rank=1, size=2))
+    engine.load(loading(tiny("bert"), classes("a", "b"), devices=("meta", "cpu")))
+    engine.export(tmp_path)  # on the first one's device the weights would have no values
+    assert (tmp_path / "model.safetensors").stat().st_size > 1000
