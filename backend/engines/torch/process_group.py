@@ -28,6 +28,8 @@ from backend.engines.torch.inputs import valid_rows
 
 _ANY_TIME = timedelta(days=3650)
 """How long others wait for the next call: reading data or predicting may take hours, and whoever dies ends them all."""
+_MEETING_TIME = timedelta(minutes=10)
+"""How long the processes may take to start."""
 _KILLED_WITHIN_SECONDS = 10.0
 """If a process died, the launcher kills the others so soon."""
 _LARGE = 1 << 18
@@ -49,31 +51,34 @@ class ProcessGroup:
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self.rank, self.size = rank, size
-        self._timeout = timedelta(0)
+        self._timeout = _MEETING_TIME
+        self._calls: Any = None
+        """In which the others wait for the first one's next call."""
         self._numbers: Any = None
-        """For values on the processor, with a time-out. The default group has none: others wait in it for the next call."""
+        """For values on the processor; the default group until the spec's time-out is known."""
         self._gradients: Any = None
 
     @staticmethod
     def join(rank: int, size: int, rendezvous: Path) -> "ProcessGroup":
         """Meet the other processes of this computer through a file. Nothing is reachable from other computers."""
-        if loopback := _LOOPBACK.get(sys.platform):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-            os.environ.setdefault("NCCL_SOCKET_IFNAME", loopback)
+        if loopback := _LOOPBACK.get(sys.platform):  # whatever a cluster's environment names for groups of many hosts
+            os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = loopback
         store = dist.FileStore(str(rendezvous), size)  # pyright: ignore[reportPrivateImportUsage]
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=_ANY_TIME)
-        return ProcessGroup(rank, size)
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=_MEETING_TIME)
+        group = ProcessGroup(rank, size)
+        group._calls = dist.new_group(backend="gloo", timeout=_ANY_TIME)
+        return group
 
     def prepare(self, device: torch.device, timeout_seconds: int) -> None:
         """Connect the devices on which the model is trained; waits for the others at most so long from here on."""
         if self.size == 1:
             return
         self._timeout = timedelta(seconds=timeout_seconds)
-        self._numbers = dist.new_group(backend="gloo", timeout=self._timeout)
-        backend = dist.get_default_backend_for_device(device)
-        self._gradients = (
-            self._numbers if device.type == "cpu" else dist.new_group(backend=backend, timeout=self._timeout)
-        )
+        with self._exchange():
+            self._numbers = self._gradients = dist.new_group(backend="gloo", timeout=self._timeout)
+            if device.type != "cpu":
+                backend = dist.get_default_backend_for_device(device)
+                self._gradients = dist.new_group(backend=backend, timeout=self._timeout)
 
     def own_rows(self, batch: Batch) -> Batch:
         """This process's rows of a batch, without filler rows; maybe none."""
@@ -139,14 +144,15 @@ class ProcessGroup:
         arrays = {f"{number}.{name}": array for number, batch in enumerate(batches) for name, array in batch.items()}
         whole = bytearray(save({"call": words, **{name: np.ascontiguousarray(one) for name, one in arrays.items()}}))
         with self._exchange():
-            dist.broadcast(torch.tensor([len(whole)]), 0)
+            size: Any = dist.broadcast(torch.tensor([len(whole)]), 0, group=self._calls, async_op=True)
+            size.wait(self._timeout)  # unlike the others, this process does not wait for one that hangs
             dist.broadcast(torch.frombuffer(whole, dtype=torch.uint8), 0, group=self._numbers)
 
     def receive(self) -> Call:
         """Wait for the first process's next call."""
         size = torch.zeros(1, dtype=torch.int64)
         with self._exchange():
-            dist.broadcast(size, 0)
+            dist.broadcast(size, 0, group=self._calls)
             whole = torch.empty(int(size), dtype=torch.uint8)
             dist.broadcast(whole, 0, group=self._numbers)
         arrays = load(whole.numpy().tobytes())

@@ -5,6 +5,7 @@ Tasks as JSON in, numbers as JSON out. Torch is imported once; nothing is comput
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from backend.contract.errors import RunFailed
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
 from backend.data.batches import Batch
 from backend.engines.engine import Engine
-from backend.engines.torch import Settings, leading_engine
+from backend.engines.torch import Settings, leading_engine, process_group
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.leading_engine import LeadingEngine
 from backend.engines.torch.process_group import ProcessGroup
@@ -28,6 +30,8 @@ from tests.backend.engines.head_batches import facts, head_batch, part_of
 PARTS = [slice(0, 9), slice(9, 15), slice(15, 16)]
 """Micro-batches of a step: of the last one only the first process has a row."""
 EVALUATED = (20, 21, 22, 2)
+HANGS = 0
+"""In place of the number of processes: of two, the second one hangs."""
 
 
 def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, list[dict[str, Any]]]:
@@ -36,6 +40,12 @@ def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
+
+
+def call_one_that_hangs(folder: Path) -> str:
+    """What the first process says of one that does not wait for its call, after a second."""
+    command = [sys.executable, "-m", __name__, json.dumps([[HANGS], [], str(folder)])]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
 
 
 def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
@@ -144,9 +154,28 @@ def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> N
     (folder / f"results-{size}.json").write_text(json.dumps(found))
 
 
+def _hang(rank: int, folder: Path) -> None:
+    signal.alarm(30)
+    process_group._KILLED_WITHIN_SECONDS = 0.0
+    group = ProcessGroup.join(rank, 2, folder / "rendezvous")
+    group.prepare(torch.device("cpu"), timeout_seconds=1)
+    if rank:
+        signal.pause()
+    try:
+        group.send("evaluate", {})
+    except RunFailed as error:
+        sys.stdout.write(error.code)
+
+
 def main() -> int:
     """Fork every process of every group, and wait for them."""
     sizes, tasks, folder = json.loads(sys.argv[1])
+    if sizes == [HANGS]:
+        if (child := os.fork()) == 0:
+            _hang(1, Path(folder))
+        _hang(0, Path(folder))
+        os.kill(child, signal.SIGKILL)
+        return 0
     children = []
     for size in sizes:
         for rank in range(size):

@@ -123,3 +123,7 @@ def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):
     engine.load(loading(tiny("bert"), classes("a", "b"), devices=("meta", "cpu")))
     engine.export(tmp_path)  # on the first one's device the weights would have no values
     assert (tmp_path / "model.safetensors").stat().st_size > 1000
+
+
+def test_the_first_process_does_not_wait_forever_for_one_that_hangs(tmp_path):
+    assert on_processes.call_one_that_hangs(tmp_path) == "collective_failed"
