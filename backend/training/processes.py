@@ -10,17 +10,18 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backend import process_tree, registry, supervisor
-from backend.contract.errors import InputError, panics_as_errors
+from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.redaction import redact
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.events import RunFinished, StepFinished
+from backend.contract.run.events import AnyEvent, RunFinished, RunResumed, StepFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_inside
@@ -59,29 +60,32 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int
             if rank:
                 engine.follow()
                 return 0
+            if loop.run(folder, spec):
+                loop.end_at_once()  # the others are waiting for the next call, and this process for nothing
     except Exception as error:
         traceback.print_exc()
-        _note_failure(folder, rank, error)
-        loop.end_at_once()
-    if loop.run(folder, spec):
-        loop.end_at_once()  # the others are waiting for the next call, and this process for nothing
-    engine.leave_processes()
+        try:
+            _note_failure(folder, rank, error)
+        finally:  # a full disk takes no note
+            loop.end_at_once()
+    with suppress(RunFailed):  # one hangs, and is killed: the run itself is complete
+        engine.leave_processes()
     return 0
 
 
 def _launch(folder: RunFolder, count: int) -> int:
     started, kills = time.time(), supervisor.count_memory_kills()
+    processes: list[subprocess.Popen[bytes]] = []
     with TemporaryDirectory(prefix="burnish-") as place:
-        processes = [_start(folder, rank, count, Path(place) / "rendezvous") for rank in range(count)]
-        failed = _watch(processes)
-        for process in processes:
-            process_tree.kill(process.pid)
-        for process in processes:
-            process.wait()
+        try:
+            for rank in range(count):
+                processes.append(_start(folder, rank, count, Path(place) / "rendezvous"))
+            failed = _watch(processes)
+        finally:
+            _end(processes)
     if failed is None:
         return 0
-    _explain(folder, failed, processes[failed].returncode, started, kills)
-    return 1
+    return _explain(folder, failed, processes[failed].returncode, started, kills)
 
 
 def _start(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> "subprocess.Popen[bytes]":
@@ -124,20 +128,41 @@ def _watch(processes: Sequence["subprocess.Popen[bytes]"]) -> int | None:
         time.sleep(POLL_SECONDS)
 
 
+def _end(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
+    left = [process for process in processes if process.poll() is None]  # the number of another may have a new owner
+    for process in left:
+        process_tree.kill(process.pid)
+    for process in left:
+        process.wait()
+
+
 def _note_failure(folder: RunFolder, rank: int, error: Exception) -> None:
     log = EventLog(folder.path / f"process-{rank}.jsonl")
     log.write(failure_event(error, 0, FailureContext(folder)))
     log.close()
 
 
-def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kills: int | None) -> None:
-    """Write the run's last event, unless the first process did."""
+def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kills: int | None) -> int:
+    """Write the run's last event, unless the first process did. Returns the run's exit code."""
     log = EventLog(folder.events)  # cuts what the first process has half written
     events = landmarks(folder.events)
-    if not (events and isinstance(events[-1], RunFinished) and events[-1].time >= started):
-        step = max((event.step for event in events if isinstance(event, StepFinished)), default=0)
-        log.write(_own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills))
+    last = events[-1] if events else None
+    if not isinstance(last, RunFinished) or last.time < started:
+        step = _last_step(events)
+        last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills)
+        log.write(last)
     log.close()
+    return 1 if last.state == "failed" else 0
+
+
+def _last_step(events: Iterable[AnyEvent]) -> int:
+    step = 0
+    for event in events:
+        if isinstance(event, StepFinished):
+            step = event.step
+        elif isinstance(event, RunResumed):
+            step = event.from_step
+    return step
 
 
 def _own_words(folder: RunFolder, rank: int, step: int, started: float) -> RunFinished | None:

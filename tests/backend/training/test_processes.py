@@ -1,0 +1,79 @@
+"""What the process that starts several others makes of how they end; small programs stand in for them."""
+
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from backend.contract.run.events import RunFinished, RunResumed
+from backend.contract.run.folder import RunFolder
+from backend.training import processes
+from backend.training.event_log import EventLog, read_events
+from tests.backend.training.example_events import step
+from tests.backend.training.test_evaluations import run_folder
+
+SLEEPS = "import time; time.sleep(60)"
+FAILS = "import sys; print('out of luck'); sys.exit(3)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return run_folder(tmp_path, hardware={"processes": 2})
+
+
+@pytest.fixture
+def start(folder: RunFolder, monkeypatch: pytest.MonkeyPatch):
+    """Runs these programs as the processes of rank 0 and 1; returns the run's exit code and its last event."""
+
+    def run(*programs: str) -> tuple[int, RunFinished]:
+        waiting = iter(programs)
+        monkeypatch.setattr(processes, "python_command", lambda *_: [sys.executable, "-c", next(waiting)])
+        returncode = processes.run(folder)
+        last = read_events(folder.events)[-1]
+        assert isinstance(last, RunFinished)
+        return returncode, last
+
+    return run
+
+
+def finishes(folder: RunFolder) -> str:
+    """The program of a first process that completes the run, and is slow to end."""
+    event = msgspec.json.encode(RunFinished(time=time.time() + 60, state="finished", step=9)).decode()
+    return f"open({str(folder.events)!r}, 'w').write({event!r} + chr(10)); import time; time.sleep(60)"
+
+
+def test_the_first_one_ends_with_another_that_dies(start):
+    returncode, last = start(SLEEPS, FAILS)
+    assert (returncode, last.state, last.code) == (1, "failed", "process_lost")
+    assert last.message == "rank 1: the process exited with code 3"
+    assert not psutil.Process().children()
+
+
+def test_the_end_of_its_log_is_shown(start):
+    assert "out of luck" in start(SLEEPS, FAILS)[1].hint
+
+
+def test_the_run_is_complete_if_another_one_fails_only_after_its_end(folder: RunFolder, start):
+    wait = f"import os, sys, time\nwhile not os.path.exists({str(folder.events)!r}): time.sleep(0.01)\n"
+    returncode, last = start(finishes(folder), f"{wait}time.sleep(0.2); sys.exit(3)")
+    assert (returncode, last.state) == (0, "finished")
+
+
+def test_it_failed_at_the_last_step_of_its_own_attempt(folder: RunFolder, start):
+    log = EventLog(folder.events)
+    log.write(step(100))
+    log.write(RunResumed(time=0.0, attempt=2, from_step=50))
+    log.write(step(60))
+    log.close()
+    assert start(SLEEPS, FAILS)[1].step == 60
+
+
+def test_none_is_left_if_one_cannot_be_started(folder: RunFolder, monkeypatch: pytest.MonkeyPatch):
+    commands = iter([[sys.executable, "-c", SLEEPS], ["/no/such/program"]])
+    monkeypatch.setattr(processes, "python_command", lambda *_: next(commands))
+    with pytest.raises(OSError, match="no/such"):
+        processes.run(folder)
+    assert not psutil.Process().children()
