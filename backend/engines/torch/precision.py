@@ -29,6 +29,8 @@ class Precision:
         accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=_MIXED[name])
         self._autocast: Any = accelerator.autocast if name != "float32" else nullcontext
         self.scaler: torch.amp.GradScaler | None = accelerator.scaler
+        if self.scaler is not None:  # it makes its scale for the first loss, and a process may have no rows in a step
+            self.scaler.scale(torch.zeros((), device=device))
 
     def autocast(self) -> AbstractContextManager[Any]:
         """The context of a forward pass."""

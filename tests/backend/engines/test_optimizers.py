@@ -1,5 +1,8 @@
 """Every optimizer makes the steps of the plain one, decays and clips as AdamW does, and resumes to the bit."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ from transformers.optimization import Adafactor
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection
+from backend.engines.torch import precision
 from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
 
 RATES = [1e-2, 5e-3, 2e-2]
@@ -232,3 +236,10 @@ def test_a_loss_curve_in_8_bits_follows_that_of_adamw(engine_for):
     plain, ours = curves
     assert plain[-4:].mean() < 0.7 * plain[:4].mean()
     np.testing.assert_allclose(ours, plain, atol=0.03 * plain[0])
+
+
+def test_a_process_without_rows_in_its_first_step_has_the_scale_of_float16(monkeypatch):
+    scaler = torch.amp.GradScaler("cpu")
+    monkeypatch.setattr(precision, "Accelerator", lambda **_: SimpleNamespace(autocast=nullcontext, scaler=scaler))
+    precision.Precision(torch.device("meta"), "float16")
+    scaler.unscale_(torch.optim.SGD([torch.nn.Parameter(torch.zeros(2))]))  # without a scale it raises AssertionError
