@@ -23,6 +23,7 @@ from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.process_group import ProcessGroup
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
+from backend.engines.torch.unpadded import Unpadding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -65,6 +66,7 @@ class TorchEngine:
                 self._adapter = Adapter(self._model, loading, loaded)
                 loaded = self._adapter.count_trainable(loaded)
         self._model.eval()
+        self._unpadding = Unpadding(self._model, loading.head.head, self._device)
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
@@ -102,10 +104,11 @@ class TorchEngine:
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
         torch.manual_seed(_dropout_seed(self._training.seed, step, number, self._group.rank))
-        with self._precision.autocast():
-            answer = self._head.answer(self._model, batch)
-        loss = self._head.loss(answer, batch) / denominator
-        self._precision.backward(loss)
+        with self._unpadding.of(batch):
+            with self._precision.autocast():
+                answer = self._head.answer(self._model, batch)
+            loss = self._head.loss(answer, batch) / denominator
+            self._precision.backward(loss)
         return loss.detach()
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
@@ -126,7 +129,7 @@ class TorchEngine:
 
     def _outputs(self, batch: Batch) -> dict[str, np.ndarray]:
         self._set_training(False)
-        with memory.translate_out_of_memory(), torch.inference_mode():
+        with memory.translate_out_of_memory(), torch.inference_mode(), self._unpadding.of(batch):
             with self._precision.autocast():
                 answer = self._head.answer(self._model, batch)
             return self._head.outputs(answer, batch)

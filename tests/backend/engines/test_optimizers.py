@@ -110,8 +110,8 @@ def test_steps_equal_those_of_the_plain_optimizer(case, bert, engine_for, tmp_pa
     engine.export(tmp_path / "after")
     ours = load_file(tmp_path / "after" / "model.safetensors")
     for name, value in expected.items():
-        if case == "lion" and name.endswith("key.bias"):
-            continue  # its gradient is zero but for rounding, whose sign is anything
+        if case.startswith(("lion", "adafactor")) and name.endswith("key.bias"):
+            continue  # its gradient is zero but for rounding, which their steps blow up
         np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 

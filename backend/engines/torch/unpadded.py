@@ -1,0 +1,203 @@
+"""Leaves the padding of a batch out of a model's layers.
+
+Linear layers, norms and dropout need no neighbours: they compute on the tokens of all rows, laid end to end as one row.
+Attention computes on each row by itself. The embeddings before the layers and the head behind them still see the padded
+batch, so that no architecture's own code has to change.
+"""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from backend.contract.heads import Head
+from backend.engines.engine import Batch
+from backend.engines.torch.inputs import tensor
+
+LAYERS = {
+    "albert": "encoder",
+    "bert": "encoder.layer",
+    "camembert": "encoder.layer",
+    "distilbert": "transformer.layer",
+    "electra": "encoder.layer",
+    "gemma": "layers",
+    "gemma3_text": "layers",
+    "gpt2": "h",
+    "gpt_neox": "layers",
+    "granite": "layers",
+    "llama": "layers",
+    "mistral": "layers",
+    "modernbert": "layers",
+    "olmo2": "layers",
+    "opt": "decoder.layers",
+    "phi3": "layers",
+    "qwen2": "layers",
+    "qwen3": "layers",
+    "roberta": "encoder.layer",
+    "smollm3": "layers",
+    "xlm-roberta": "encoder.layer",
+}
+"""Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
+_BY_TOKEN = ("hidden_states", "position_embeddings", "position_ids")
+"""Arguments of a layer that have an entry for every token, (batch, length, …)."""
+
+
+class Rows:
+    """The tokens of a padded grid of rows, laid end to end; rows of the same length are next to each other."""
+
+    def __init__(self, attention_mask: np.ndarray, device: torch.device) -> None:
+        """`attention_mask` is (rows, length); in each row the tokens are in one piece."""
+        self.shape = attention_mask.shape
+        lengths = attention_mask.sum(axis=1)  # (rows,)
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        starts = attention_mask.argmax(axis=1)  # (rows,)
+        sizes, firsts, counts = np.unique(lengths[order], return_index=True, return_counts=True)
+        self.groups = [
+            _Group(order[first : first + count], starts[order[first : first + count]], int(size))
+            for size, first, count in zip(sizes, firsts, counts, strict=True)
+        ]
+        columns = np.concatenate([group.columns().ravel() for group in self.groups])
+        places = np.repeat(order, lengths[order]) * self.shape[1] + columns  # (tokens,)
+        self._places = tensor(places, device)
+
+    def flatten(self, padded: torch.Tensor) -> torch.Tensor:
+        """(rows or 1, length, …) → (1, tokens, …)"""
+        return padded.expand(self.shape[0], *padded.shape[1:]).flatten(0, 1).index_select(0, self._places)[None]
+
+    def pad(self, flat: torch.Tensor) -> torch.Tensor:
+        """(1, tokens, …) → (rows, length, …), zeros as padding"""
+        grid = flat.new_zeros((self.shape[0] * self.shape[1], *flat.shape[2:]))
+        return grid.index_copy(0, self._places, flat[0]).unflatten(0, self.shape)
+
+
+class _Group(NamedTuple):
+    """Rows with the same number of tokens."""
+
+    rows: np.ndarray
+    starts: np.ndarray
+    """The first column of each row that is no padding."""
+    length: int
+
+    def columns(self) -> np.ndarray:
+        """(rows, length)"""
+        return self.starts[:, None] + np.arange(self.length)
+
+    def mask(self, padded: torch.Tensor) -> torch.Tensor:
+        """The part of an attention mask (batch or 1, 1, length, length) for these rows. (rows, 1, length, length)"""
+        ends = self.starts + self.length
+        return torch.stack(
+            [
+                padded[row if len(padded) > 1 else 0, :, start:end, start:end]
+                for row, start, end in zip(self.rows, self.starts, ends, strict=True)
+            ]
+        )
+
+
+class RowMask(NamedTuple):
+    """Takes the place of a layer's attention mask, which it keeps for layers that see only a window of the row."""
+
+    rows: Rows
+    padded: torch.Tensor | None
+
+
+class Unpadding:
+    """Lets one model compute without padding, if its architecture is one of LAYERS; otherwise changes nothing."""
+
+    def __init__(self, model: Any, head: Head, device: torch.device) -> None:
+        self._head, self._device = head, device
+        self._rows: Rows | None = None
+        self._inside: Rows | None = None  # the rows whose tokens are in the layers now
+        self._layers = _layers(model, head)
+        for layer in self._layers:
+            layer.register_forward_pre_hook(self._flatten, with_kwargs=True)
+        if self._layers:
+            self._signature = inspect.signature(self._layers[0].forward)
+            self._layers[-1].register_forward_hook(self._pad)
+            ALL_ATTENTION_FUNCTIONS["sdpa"] = _attention
+
+    @contextmanager
+    def of(self, batch: Batch) -> Iterator[None]:
+        """Leave out this batch's padding in the forward pass, and in what the backward pass computes again."""
+        mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
+        # Logits of padding are among the outputs of question answering, though not in its loss.
+        wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
+        if wanted and "segment" not in batch and len(mask) > 1 and not mask.all() and _is_in_one_piece(mask):
+            self._rows = Rows(mask, self._device)
+        try:
+            yield
+        finally:
+            self._rows = self._inside = None
+
+    def _flatten(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = self._signature.bind(*args, **kwargs)
+        given = bound.arguments
+        if is_first := layer is self._layers[0]:
+            # A model may be called with other tokens meanwhile, to try what it can.
+            fits = self._rows is not None and given["hidden_states"].shape[:2] == self._rows.shape
+            self._inside = self._rows if fits else None
+        rows = self._inside
+        if rows is None:
+            return None
+        given["attention_mask"] = RowMask(rows, given.get("attention_mask"))
+        for name in _BY_TOKEN if is_first else _BY_TOKEN[1:]:
+            value = given.get(name)
+            if value is not None:
+                given[name] = tuple(map(rows.flatten, value)) if isinstance(value, tuple) else rows.flatten(value)
+        return bound.args, bound.kwargs
+
+    def _pad(self, layer: nn.Module, given: Any, returned: Any) -> Any:
+        if self._inside is None:
+            return returned
+        if isinstance(returned, torch.Tensor):
+            return self._inside.pad(returned)
+        returned.last_hidden_state = self._inside.pad(returned.last_hidden_state)
+        return returned
+
+
+def _layers(model: Any, head: Head) -> list[nn.Module]:
+    config = model.config
+    path = LAYERS.get(config.model_type)
+    if path is None or config._attn_implementation != "sdpa" or head is Head.QUESTION_ANSWERING_BEAM:
+        return []
+    if getattr(config, "layerdrop", 0) or (getattr(config, "is_decoder", False) and path.startswith("encoder")):
+        return []
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    found = inner.base_model.get_submodule(path)
+    return list(found) if isinstance(found, nn.ModuleList) else [found]
+
+
+def _is_in_one_piece(mask: np.ndarray) -> bool:
+    return bool((np.count_nonzero(np.diff(mask, axis=1, prepend=0, append=0), axis=1) <= 2).all())
+
+
+def _attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | RowMask | None,
+    **options: Any,
+) -> tuple[torch.Tensor, None]:
+    """transformers' attention, of every row by itself if the mask is a RowMask."""
+    if not isinstance(attention_mask, RowMask):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    rows, padded = attention_mask
+    window = options.get("sliding_window")
+    found = []
+    sizes = [len(group.rows) * group.length for group in rows.groups]
+    # each (1, heads, tokens, head_size)
+    for group, *parts in zip(rows.groups, *(each.split(sizes, dim=2) for each in (query, key, value)), strict=True):
+        # each (rows, heads, length, head_size)
+        own_query, own_key, own_value = (part[0].unflatten(1, (-1, group.length)).transpose(0, 1) for part in parts)
+        mask = group.mask(padded) if window and group.length > window and padded is not None else None
+        attended, _ = sdpa_attention_forward(module, own_query, own_key, own_value, mask, **options)
+        # attended (rows, length, heads, head_size)
+        found.append(attended.flatten(0, 1))  # (tokens, heads, head_size)
+    return torch.cat(found)[None], None  # (1, tokens, heads, head_size)

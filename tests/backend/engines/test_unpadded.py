@@ -1,0 +1,154 @@
+"""Without padding in its layers a model has the loss, gradients and outputs that it has with padding."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+)
+from transformers.pytorch_utils import Conv1D
+
+from backend.contract.heads import IGNORE, Head
+from backend.engines.torch.heads import HEADS
+from backend.engines.torch.unpadded import LAYERS, Unpadding
+from tests.backend.engines.head_batches import facts, head_batch
+from tests.backend.engines.test_every_head import left_padded
+from tests.backend.engines.tiny_models import VOCABULARY
+
+CPU = torch.device("cpu")
+SIZES = {
+    "vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 4, "intermediate_size": 32, "ffn_dim": 32, "max_position_embeddings": 42,
+    "word_embed_proj_dim": 16, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "num_labels": 3,
+}  # fmt: skip
+WINDOWS: dict[str, dict[str, Any]] = {
+    "mistral": {"sliding_window": 5},
+    "modernbert": {"local_attention": 6, "global_attn_every_n_layers": 2, "cls_token_id": 1, "sep_token_id": 2},
+    "gemma3_text": {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
+}
+ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"}
+
+
+def tiny_model(name: str, kind: Any, **options: Any) -> Any:
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(name, **{**SIZES, **WINDOWS.get(name, {}), **options})
+    for each in config.to_dict():
+        if "dropout" in each or "pdrop" in each:
+            setattr(config, each, 0.0)
+    model = kind.from_config(config).train()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            parameter.data.mul_(5)  # so that rows differ
+    return model
+
+
+def gradients(model: Any, head: Head, unpadding: Unpadding | None, batch: Any) -> dict[str, torch.Tensor]:
+    """Those of every parameter, and the loss."""
+    ours = HEADS[head](facts(head), 0.0, CPU)
+    model.zero_grad()
+    with unpadding.of(batch) if unpadding else torch.enable_grad():
+        loss = ours.loss(ours.answer(model, batch), batch)
+        loss.backward()
+    found = {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
+    return {"loss": loss.detach(), **found}
+
+
+def check_equal(model: Any, head: Head, batch: Any) -> None:
+    expected = gradients(model, head, None, batch)
+    unpadding, widths = Unpadding(model, head, CPU), []
+    layers = model.base_model.get_submodule(LAYERS[model.config.model_type])
+    linear = next(each for each in layers.modules() if isinstance(each, torch.nn.Linear | Conv1D))
+    linear.register_forward_pre_hook(lambda module, given: widths.append(given[0].shape[:-1]))
+    found = gradients(model, head, unpadding, batch)
+    assert set(map(tuple, widths)) == {(1, int(batch["attention_mask"].sum()))}, "the layers saw padding"
+    assert found.keys() == expected.keys()
+    largest = max(float(each.abs().max()) for name, each in expected.items() if name != "loss")
+    for name, each in expected.items():
+        torch.testing.assert_close(
+            found[name], each, rtol=1e-4, atol=1e-6 * max(1.0, largest), msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_gradients_of_every_architecture_are_those_with_padding(name: str):
+    if name in ENCODERS:
+        head, kind = Head.SEQUENCE_CLASSIFICATION, AutoModelForSequenceClassification
+    else:
+        head, kind = Head.CAUSAL_LM, AutoModelForCausalLM
+    check_equal(tiny_model(name, kind), head, head_batch(head, 9))
+
+
+HEAD_MODELS = {
+    Head.SEQUENCE_CLASSIFICATION: ("llama", AutoModelForSequenceClassification),
+    Head.TOKEN_CLASSIFICATION: ("distilbert", AutoModelForTokenClassification),
+    Head.QUESTION_ANSWERING: ("roberta", AutoModelForQuestionAnswering),
+    Head.MULTIPLE_CHOICE: ("bert", AutoModelForMultipleChoice),
+    Head.MASKED_LM: ("electra", AutoModelForMaskedLM),
+}
+
+
+@pytest.mark.parametrize("head", HEAD_MODELS)
+def test_gradients_of_every_head_are_those_with_padding(head: Head):
+    name, kind = HEAD_MODELS[head]
+    labels = {} if head is not Head.QUESTION_ANSWERING else {"num_labels": 2}
+    check_equal(tiny_model(name, kind, **labels), head, head_batch(head, 9))
+
+
+def test_padding_may_be_in_front():
+    batch = left_padded(head_batch(Head.CAUSAL_LM, 9))
+    batch["labels"] = np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
+    check_equal(tiny_model("llama", AutoModelForCausalLM), Head.CAUSAL_LM, batch)
+
+
+def test_a_row_without_tokens_adds_nothing():
+    batch = head_batch(Head.CAUSAL_LM, 9)
+    batch["attention_mask"][4], batch["labels"][4] = 0, IGNORE
+    model = tiny_model("gpt2", AutoModelForCausalLM)
+    with_padding = gradients(model, Head.CAUSAL_LM, None, batch)
+    without = gradients(model, Head.CAUSAL_LM, Unpadding(model, Head.CAUSAL_LM, CPU), batch)
+    torch.testing.assert_close(without["loss"], with_padding["loss"])
+
+
+def test_layers_that_are_computed_again_leave_padding_out_again():
+    model = tiny_model("llama", AutoModelForCausalLM)
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    enable({"use_reentrant": False})
+    check_equal(model, Head.CAUSAL_LM, head_batch(Head.CAUSAL_LM, 9))
+
+
+def test_outputs_of_tokens_are_those_with_padding():
+    model, head = tiny_model("modernbert", AutoModelForTokenClassification).eval(), Head.TOKEN_CLASSIFICATION
+    batch, ours = head_batch(head, 9), HEADS[head](facts(head), 0.0, CPU)
+    tokens = batch["attention_mask"] == 1
+    with torch.inference_mode():
+        expected = ours.outputs(ours.answer(model, batch), batch)["logits"][tokens]
+        with Unpadding(model, head, CPU).of(batch):
+            found = ours.outputs(ours.answer(model, batch), batch)["logits"][tokens]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_an_architecture_that_is_not_known_keeps_its_padding():
+    head = Head.SEQUENCE_CLASSIFICATION
+    model = tiny_model("deberta-v2", AutoModelForSequenceClassification)
+    batch = head_batch(head, 9)
+    with_padding = gradients(model, head, None, batch)
+    assert torch.equal(gradients(model, head, Unpadding(model, head, CPU), batch)["loss"], with_padding["loss"])
+
+
+@pytest.mark.parametrize(("name", "option"), [("opt", {"layerdrop": 0.1}), ("bert", {"is_decoder": True})])
+def test_a_model_whose_layers_are_skipped_or_see_backwards_alone_keeps_its_padding(name: str, option: dict[str, Any]):
+    model = tiny_model(name, AutoModelForCausalLM, **option)
+    batch, seen = head_batch(Head.CAUSAL_LM, 9), []
+    layer = model.base_model.get_submodule(LAYERS[name])[0]
+    layer.register_forward_pre_hook(lambda module, given: seen.append(given[0].shape[:2]))
+    gradients(model, Head.CAUSAL_LM, Unpadding(model, Head.CAUSAL_LM, CPU), batch)
+    assert set(map(tuple, seen)) <= {batch["attention_mask"].shape}
