@@ -38,6 +38,8 @@ LEAVE_SECONDS = 20.0
 SHOWN_LINES, SHOWN_CHARACTERS = 3, 400
 """Of the end of the log of a process that died."""
 LOG_BYTES = 20_000
+_NCCL_TIMED_OUT = "Watchdog caught collective operation timeout: WorkNCCL"
+"""What PyTorch prints before it aborts a process whose GPU has waited too long."""
 
 
 def run(folder: RunFolder) -> int:
@@ -184,6 +186,11 @@ def _own_words(folder: RunFolder, rank: int, step: int, started: float) -> RunFi
 
 
 def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills: int | None) -> RunFinished:
+    if returncode == -signal.SIGABRT and _NCCL_TIMED_OUT in _read_log(folder, rank):
+        error = RunFailed(
+            "rank {rank}: NCCL timed out while the GPUs exchanged numbers", "collective_failed", rank=rank
+        )
+        return failure_event(error, step, FailureContext(folder))
     killed_by = supervisor.killed_by(returncode, kills)
     if returncode == -9:
         how = supervisor.kill_words(killed_by)
@@ -204,12 +211,16 @@ def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills:
 
 def _end_of_log(folder: RunFolder, rank: int) -> str:
     """Its last lines, in a sentence; empty if it has none."""
-    name = log_name(rank)
+    lines = [line.strip() for line in _read_log(folder, rank).splitlines() if line.strip()]
+    end = redact(" / ".join(lines[-SHOWN_LINES:]))[-SHOWN_CHARACTERS:]
+    return message("{name} ends with: {end}", name=log_name(rank), end=end) if end else ""
+
+
+def _read_log(folder: RunFolder, rank: int) -> str:
+    """Its last part; empty if it cannot be read."""
     try:
-        with os.fdopen(open_inside(folder.path, name, os.O_RDONLY), "rb") as file:
+        with os.fdopen(open_inside(folder.path, log_name(rank), os.O_RDONLY), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
-            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
-    end = redact(" / ".join(lines[-SHOWN_LINES:]))[-SHOWN_CHARACTERS:]
-    return message("{name} ends with: {end}", name=name, end=end) if end else ""

@@ -22,11 +22,12 @@ from backend.training.checkpoints import Checkpoints
 _SAME_RESULT = {
     "name", *CHANGED_AT_RESUME,
     *(f"hardware.{name}" for name in (
-        "device", "devices", "processes", "environment", "threads", "parallelism", "tensor_parallel", "hosts", "coordinator",
+        "device", "devices", "threads", "parallelism", "tensor_parallel", "hosts", "coordinator",
         "host_timeout",
     )),
 }  # fmt: skip
 """Settings that may be edited between two attempts: they say what the run is called, or where and how it computes."""
+_VARIABLES = "hardware.environment."
 _PATHS = {f"data.{split}" for split in SPLITS}
 """A file may lie elsewhere by now; the run itself refuses other rows."""
 _SHOWN = 3
@@ -44,10 +45,10 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
     """The run's spec with `KEY=VALUE` changes. Raises InputError for a setting that would make it a different run."""
     for change in changes:
         key = change.partition("=")[0].strip()
-        if key not in CHANGED_AT_RESUME:
+        if key not in CHANGED_AT_RESUME and not key.startswith(_VARIABLES):
             raise InputError(
-                "--set {key}: a resumed run can only change {changed_at_resume}, which only affect "
-                "dropout; start a new one with: burnish train {spec} --set {change}",
+                "--set {key}: a resumed run can only change {changed_at_resume}, which affect only rounding "
+                "and dropout; start a new one with: burnish train {spec} --set {change}",
                 key,
                 key=key,
                 changed_at_resume=", ".join(CHANGED_AT_RESUME),
@@ -169,7 +170,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
 def _is_harmless(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     if key in _PATHS:
         return all(isinstance(values.get(key), str | list) for values in (was, now))
-    return key in _SAME_RESULT or key.startswith("hardware.environment.")
+    return key in _SAME_RESULT or key.startswith(_VARIABLES)
 
 
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class HubCard(Card):
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self.logout_button.setEnabled(True)
-        self.banner.show_message("error", mistake.message[:1].upper() + mistake.message[1:] + ".")
+        self.banner.show_message("error", f"{mistake.message[:1].upper()}{mistake.message[1:]}.")
 
 
 def _sentence(account: HubAccount) -> str:

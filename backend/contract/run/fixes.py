@@ -15,6 +15,7 @@ CHANGED_AT_RESUME = (
     "hardware.memory_limit",
     "hardware.processes",
     "hardware.collective_timeout",
+    "hardware.environment",
     "training.gradient_checkpointing",
     "training.keep_checkpoints",
     "training.checkpoint_every",

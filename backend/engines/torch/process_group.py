@@ -6,6 +6,7 @@ sum is divided by the targets of all of them, and it expects every process to ha
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,8 @@ _KILLED_WITHIN_SECONDS = 10.0
 """If a process died, the launcher kills the others so soon."""
 _LARGE = 1 << 18
 """Numbers in a gradient that is summed where it is; smaller ones are copied into one."""
+_PLACE = re.compile(r"^\[[^\]]*\] *")
+"""The line of gloo's source code, before what it says."""
 _LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 
 
@@ -215,7 +218,7 @@ class ProcessGroup:
                     seconds=self._timeout.total_seconds(),
                 ),
                 rank=self.rank,
-                error=next(iter(str(error).splitlines()), ""),
+                error=_PLACE.sub("", next(iter(str(error).splitlines()), "")),
             ) from error
 
 

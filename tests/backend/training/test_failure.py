@@ -412,6 +412,19 @@ def test_processes_that_waited_in_vain_are_mended_by_twice_the_time(context, sec
     assert event.mend == (None if mend is None else RunFix({"hardware.collective_timeout": mend}))
 
 
+@pytest.mark.parametrize(
+    ("environment", "changes"),
+    [
+        ({}, {"hardware.environment.NCCL_P2P_LEVEL": "NVL"}),
+        ({"NCCL_P2P_LEVEL": "NVL"}, {"hardware.environment.NCCL_P2P_DISABLE": "1"}),
+        ({"NCCL_P2P_LEVEL": "NVL", "NCCL_P2P_DISABLE": "1"}, {"hardware.collective_timeout": 1200}),
+    ],
+)
+def test_gpus_that_nccl_cannot_connect_take_a_less_direct_way(context, environment: dict[str, str], changes: dict):
+    error = RunFailed("NCCL error in: NCCLUtils.cpp:77, unhandled system error", "collective_failed")
+    assert failure_event(error, 3, context(hardware={"environment": environment})).mend == RunFix(changes)
+
+
 def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(context):
     here = context()
     here.folder.spec.write_text("task: [")

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from backend.contract.run.events import RunFinished, RunResumed
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.training import processes
 from backend.training.event_log import EventLog, read_events
@@ -54,6 +55,15 @@ def test_the_first_one_ends_with_another_that_dies(start):
 
 def test_the_end_of_its_log_is_shown(start):
     assert "out of luck" in start(SLEEPS, FAILS)[1].hint
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_process_that_nccl_aborts_has_its_fix(start):
+    said = (
+        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE) ran for 600060"
+    )
+    last = start(SLEEPS, f"import os, sys; print({said!r}, file=sys.stderr, flush=True); os.abort()")[1]
+    assert last.mend == RunFix({"hardware.environment.NCCL_P2P_LEVEL": "NVL"})
 
 
 def test_the_run_is_complete_if_another_one_fails_only_after_its_end(folder: RunFolder, start):

@@ -32,6 +32,11 @@ def test_what_changes_nothing_of_what_is_learnt_may_change(run: RunFolder):
     assert change.kept.name == "spec.before-1.yaml"
 
 
+def test_a_variable_of_the_environment_may_change(run: RunFolder):
+    change = with_settings(run, read_spec(run.spec), ["hardware.environment.NCCL_P2P_DISABLE='1'"])
+    assert change.spec.hardware.environment == {"NCCL_P2P_DISABLE": "1"}
+
+
 def test_the_spec_of_the_last_attempt_is_kept_where_a_resume_is_changed_twice(run: RunFolder):
     spec = read_spec(resource("demo", "sentiment.yaml"))  # with whole paths
     run.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
