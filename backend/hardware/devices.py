@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,12 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
         )
         raise InputError("hardware.device: {reasons}", "hardware.device", reasons=reasons)
     processes = count_processes(spec.hardware)
+    if processes > 1 and sys.platform == "win32":  # no NCCL, and gloo would listen beyond this computer
+        raise InputError(
+            "hardware.processes: on Windows PyTorch trains in one process; set it to 1 and list at most one device in "
+            "hardware.devices, or use WSL",
+            "hardware.processes",
+        )
     is_cpu = found[0].kind == "cpu"
     if processes > (len(numbers) if numbers else len(found)) and not is_cpu:
         raise InputError(

@@ -1,5 +1,6 @@
 """Tests that a run's device is what its spec wishes, or that the wish is refused by its name."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,13 @@ def test_processes_share_the_processor_and_its_memory():
     chosen = choose(two, [*CARDS, PROCESSOR])
     assert (chosen.names, chosen.words) == (("cpu", "cpu"), "cpu × 2")
     assert planner.available_mb(two, chosen.device) == PROCESSOR.free_mb / 2
+
+
+@pytest.mark.parametrize("hardware", [{"processes": 2, "device": "cpu"}, {"devices": [0, 1]}])
+def test_several_processes_are_refused_on_windows(hardware: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(InputError, match="WSL"):
+        choose(spec(**hardware), [*CARDS, PROCESSOR])
 
 
 def test_of_several_the_fullest_decides_what_fits():
