@@ -4,7 +4,8 @@ With `--engine jax` training alone, by the JAX engine, beside the torch engine a
 is told apart, of the first run (nothing compiled before) and of later ones (all in the cache).
 
 Alternated pairs, each side in a process of its own, with the same model, rows, batch size, learning rate, dtype and
-threads. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
+threads. Beside Trainer with its defaults also one that is tuned: lengths grouped, optimizer fused. Tasks with a size are
+trained only, with random weights. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
 answer, tokenizing included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
 best batch size. The median of the pairs is what counts.
 """
@@ -68,12 +69,14 @@ def _measure_engines(task: str, folder: Path, pairs: int, threads: int) -> None:
 def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
     _kept(task, folder)
     found: dict[str, list[dict]] = {side: [] for side in SIDES if side != "jax"}
+    groups = [("burnish", "trainer", "tuned"), ("predict", "pipeline")]  # the first run leaves the model that is asked
     for number in range(pairs):
-        for pair in (("burnish", "trainer"), ("predict", "pipeline")):  # the first run leaves the model that is asked
-            for side in pair if number % 2 == 0 else reversed(pair):
+        for group in groups[:1] if "-" in task else groups:
+            for side in group if number % 2 == 0 else reversed(group):
                 found[side].append(_run(side, task, folder, threads))
-    _tell(task, "training", found["burnish"], found["trainer"])
-    if "rate" in found["pipeline"][0]:
+    _tell(task, "training beside Trainer", found["burnish"], found["trainer"])
+    _tell(task, "training beside Trainer tuned", found["burnish"], found["tuned"])
+    if found["pipeline"] and "rate" in found["pipeline"][0]:
         _tell(task, "prediction", found["predict"], found["pipeline"])
 
 
@@ -152,7 +155,13 @@ def _trained(folder: Path, hardware: dict) -> dict:
 def _trainer(task: str, folder: Path, threads: int) -> dict:
     from plain import train
 
-    return {"rate": train(task, _again(folder), threads)}
+    return {"rate": train(task, _again(folder), threads, tuned=False)}
+
+
+def _tuned(task: str, folder: Path, threads: int) -> dict:
+    from plain import train
+
+    return {"rate": train(task, _again(folder), threads, tuned=True)}
 
 
 def _predict(task: str, folder: Path, threads: int) -> dict:
@@ -190,7 +199,9 @@ def _pipeline(task: str, folder: Path, threads: int) -> dict:
     return {"rate": rate, "batch": batch}
 
 
-SIDES = {"burnish": _burnish, "jax": _jax, "trainer": _trainer, "predict": _predict, "pipeline": _pipeline}
+SIDES = {
+    "burnish": _burnish, "jax": _jax, "trainer": _trainer, "tuned": _tuned, "predict": _predict, "pipeline": _pipeline,
+}  # fmt: skip
 
 if __name__ == "__main__":
     main()

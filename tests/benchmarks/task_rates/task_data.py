@@ -69,6 +69,21 @@ def _regression(folder: Path) -> Material:
     return Material(_spec(task, DEMO / "bert-tiny", data, 3e-4), *paths)
 
 
+def _sized(folder: Path, layers: int, hidden_size: int, heads: int, rows: int) -> Material:
+    """The same for a BERT of this size with random weights."""
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    material = _regression(folder)
+    config = BertConfig(
+        num_hidden_layers=layers, hidden_size=hidden_size, num_attention_heads=heads, intermediate_size=4 * hidden_size
+    )
+    BertModel(config).save_pretrained(folder / "model")
+    AutoTokenizer.from_pretrained(DEMO / "bert-tiny").save_pretrained(folder / "model")
+    train = _first_lines(material.train, folder / "some.jsonl", rows)
+    data = {"train": train, "validation": material.test, "columns": material.spec["data"]["columns"]}
+    return Material(_spec(material.spec["task"], folder / "model", data, 2e-5), train, material.test)
+
+
 def _tokens(folder: Path) -> Material:
     train, test = (RESULTS / "ner_tweets" / f"{split}.conll" for split in ("train", "validation"))
     data = {"source": "conll", "train": train, "validation": test}
@@ -166,4 +181,6 @@ _TASKS: dict[str, Callable[[Path], Material]] = {
     "masked_lm": _masked,
     "causal_lm": _language,
     "seq2seq_lm": _pairs,
+    "text_regression-22m": lambda folder: _sized(folder, 6, 384, 12, 640),
+    "text_regression-110m": lambda folder: _sized(folder, 12, 768, 12, 160),
 }
