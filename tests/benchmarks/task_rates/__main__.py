@@ -5,9 +5,9 @@ is told apart, of the first run (nothing compiled before) and of later ones (all
 
 Alternated pairs, each side in a process of its own, with the same model, rows, batch size, learning rate, dtype and
 threads. Beside Trainer with its defaults also one that is tuned: lengths grouped, optimizer fused. Tasks with a size are
-trained only, with random weights. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
-answer, tokenizing included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
-best batch size. The median of the pairs is what counts.
+trained only, with random weights. Training: rows between the first and the last step over their seconds. Prediction: the
+test rows from text to answer, tokenizing included, against the pipeline (or, where transformers 5 has none, the loop of its
+examples) at its best batch size. The median of the pairs is what counts.
 """
 
 import argparse
@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--engine", choices=["torch", "jax"], default="torch")
+    parser.add_argument("--two", action="store_true", help="train in two processes beside one, of --threads each")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -38,7 +39,7 @@ def main() -> None:
         return
     for task in arguments.tasks or tasks():
         with tempfile.TemporaryDirectory(prefix="burnish-rates-") as folder:
-            measure = _measure_engines if arguments.engine == "jax" else _measure
+            measure = _measure_engines if arguments.engine == "jax" else _measure_two if arguments.two else _measure
             measure(task, Path(folder), arguments.pairs, arguments.threads)
 
 
@@ -78,6 +79,15 @@ def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
     _tell(task, "training beside Trainer tuned", found["burnish"], found["tuned"])
     if found["pipeline"] and "rate" in found["pipeline"][0]:
         _tell(task, "prediction", found["predict"], found["pipeline"])
+
+
+def _measure_two(task: str, folder: Path, pairs: int, threads: int) -> None:
+    _kept(task, folder)
+    found: dict[str, list[dict]] = {"two": [], "burnish": []}
+    for number in range(pairs):
+        for side in found if number % 2 == 0 else reversed(found):
+            found[side].append(_run(side, task, folder, threads))
+    _tell(task, "training in two processes beside one", found["two"], found["burnish"])
 
 
 def _tell(task: str, what: str, ours: list[dict], theirs: list[dict]) -> None:
@@ -120,6 +130,10 @@ def _again(folder: Path) -> Material:
 
 def _burnish(task: str, folder: Path, threads: int) -> dict:
     return _trained(folder, {"threads": threads})
+
+
+def _two(task: str, folder: Path, threads: int) -> dict:
+    return _trained(folder, {"threads": threads, "processes": 2})
 
 
 def _jax(task: str, folder: Path, threads: int) -> dict:
@@ -200,7 +214,7 @@ def _pipeline(task: str, folder: Path, threads: int) -> dict:
 
 
 SIDES = {
-    "burnish": _burnish, "jax": _jax, "trainer": _trainer, "tuned": _tuned, "predict": _predict, "pipeline": _pipeline,
+    "burnish": _burnish, "two": _two, "jax": _jax, "trainer": _trainer, "tuned": _tuned, "predict": _predict, "pipeline": _pipeline,
 }  # fmt: skip
 
 if __name__ == "__main__":
