@@ -1,7 +1,7 @@
 """Leaves the padding of a batch out of a model's layers.
 
 Linear layers, norms and dropout need no neighbours: they compute on the tokens of all rows, laid end to end as one row.
-Attention computes on each row by itself. The embeddings before the layers and the head behind them still see the padded
+Attention computes on each row by itself, or pads its own inputs on an accelerator. The embeddings before the layers and the head behind them still see the padded
 batch, so that no architecture's own code has to change.
 """
 
@@ -44,6 +44,8 @@ LAYERS = {
     "xlm-roberta": "encoder.layer",
 }
 """Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
+BY_ROW = ("cpu",)
+"""Devices on which attention computes row by row; elsewhere so many small kernels cost more than the padding."""
 _BY_TOKEN = ("hidden_states", "position_embeddings", "position_ids")
 """Arguments of a layer that have an entry for every token, (batch, length, …)."""
 
@@ -101,7 +103,7 @@ class _Group(NamedTuple):
 
 
 class RowMask(NamedTuple):
-    """Takes the place of a layer's attention mask, which it keeps for layers that see only a window of the row."""
+    """Takes the place of a layer's attention mask, which it keeps for attention that needs it after all."""
 
     rows: Rows
     padded: torch.Tensor | None
@@ -185,10 +187,15 @@ def _attention(
     attention_mask: torch.Tensor | RowMask | None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """transformers' attention, of every row by itself if the mask is a RowMask."""
+    """transformers' attention, or if the mask is a RowMask that of tokens laid end to end."""
     if not isinstance(attention_mask, RowMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     rows, padded = attention_mask
+    if query.device.type not in BY_ROW:
+        grid = (rows.pad(each.transpose(1, 2)).transpose(1, 2) for each in (query, key, value))
+        own_query, own_key, own_value = grid  # each (rows, heads, length, head_size)
+        attended, _ = sdpa_attention_forward(module, own_query, own_key, own_value, padded, **options)
+        return rows.flatten(attended), None  # (1, tokens, heads, head_size)
     window = options.get("sliding_window")
     found = []
     sizes = [len(group.rows) * group.length for group in rows.groups]

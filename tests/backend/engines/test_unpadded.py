@@ -17,6 +17,7 @@ from transformers import (
 from transformers.pytorch_utils import Conv1D
 
 from backend.contract.heads import IGNORE, Head
+from backend.engines.torch import unpadded
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.unpadded import LAYERS, Unpadding
 from tests.backend.engines.head_batches import facts, head_batch
@@ -101,6 +102,13 @@ def test_gradients_of_every_head_are_those_with_padding(head: Head):
     name, kind = HEAD_MODELS[head]
     labels = {} if head is not Head.QUESTION_ANSWERING else {"num_labels": 2}
     check_equal(tiny_model(name, kind, **labels), head, head_batch(head, 9))
+
+
+@pytest.mark.parametrize("name", ["bert", "mistral"])
+def test_attention_may_pad_its_own_inputs_as_it_does_on_accelerators(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(unpadded, "BY_ROW", ())
+    head = Head.SEQUENCE_CLASSIFICATION
+    check_equal(tiny_model(name, AutoModelForSequenceClassification), head, head_batch(head, 9))
 
 
 def test_padding_may_be_in_front():
