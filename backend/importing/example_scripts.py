@@ -1,10 +1,12 @@
 """Imports the arguments of a `transformers` example script: a command line, or its JSON file."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.importing import accelerate_config
 from backend.importing.foreign import ForeignConfig, ImportedSpec, glue_columns, hub_data, task_of_glue
 
 SCRIPTS = {
@@ -77,9 +79,14 @@ def recognises(values: dict[str, Any]) -> bool:
     return "model_name_or_path" in values or "config_name" in values or "tokenizer_name" in values
 
 
-def import_arguments(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
-    """The arguments as a spec. Raises InputError if the script has no counterpart or is unknown."""
-    arguments, result = ForeignConfig(values), ImportedSpec()
+def import_arguments(
+    values: dict[str, Any], script: str | None = None, launcher: ImportedSpec | None = None
+) -> ImportedSpec:
+    """The arguments as a spec; `launcher` is what was read from a file of `accelerate config`.
+
+    Raises InputError if the script has no counterpart or is unknown.
+    """
+    arguments, result = ForeignConfig(values), launcher or ImportedSpec()
     script = (
         (script or next((name for key, name in _TOLD_BY if key in values), ""))
         .removesuffix("_no_trainer")
@@ -211,12 +218,15 @@ def _languages(arguments: ForeignConfig, result: ImportedSpec) -> dict[str, Any]
 
 def _batch(arguments: ForeignConfig, result: ImportedSpec) -> None:
     per_device = arguments.take("per_device_train_batch_size", 0) or arguments.take("per_gpu_train_batch_size", 8)
-    accumulation = arguments.take("gradient_accumulation_steps", 1)
+    accumulation, processes = arguments.take("gradient_accumulation_steps", 1), _count_processes(result)
+    splits = _splits_batches(arguments, result)
+    replicas = 1 if splits else processes
+    rows, evaluated = per_device * replicas, arguments.take("per_device_eval_batch_size")
     result.add(
-        training={"batch_size": per_device * accumulation},
-        evaluation={"batch_size": arguments.take("per_device_eval_batch_size")},
+        training={"batch_size": rows * accumulation},
+        evaluation={"batch_size": evaluated and evaluated * replicas},
         hardware={
-            "micro_batch_size": per_device if accumulation > 1 else None,
+            "micro_batch_size": max(1, rows // processes) if accumulation > 1 else None,
             "precision": "bfloat16"
             if arguments.take("bf16", False)
             else "float16"
@@ -224,9 +234,37 @@ def _batch(arguments: ForeignConfig, result: ImportedSpec) -> None:
             else None,
         },
     )
-    result.notes.append(
-        "training.batch_size counts the rows of one device; on n devices there it was n times as large."
-    )
+    if processes == 1 and not splits:
+        result.notes.append(
+            "training.batch_size counts the rows of one device; on n devices there it was n times as large."
+        )
+    elif processes > 1:
+        result.notes.append(f"training.batch_size counts the rows of all {processes} processes.")
+
+
+def _count_processes(result: ImportedSpec) -> int:
+    """Those of a launcher."""
+    return accelerate_config.count_processes(result.spec.get("hardware", {}))
+
+
+def _splits_batches(arguments: ForeignConfig, result: ImportedSpec) -> bool:
+    """Whether a batch there was divided among the processes, as here, and not one for each of them."""
+    given = arguments.take("accelerator_config", {})
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            given = None
+    if not isinstance(given, dict):
+        result.unmatched.append("accelerator_config: its file is not read; give its values as a mapping")
+        return False
+    accelerator = ForeignConfig(given, "accelerator_config.")
+    accelerator.skip("even_batches", "dispatch_batches", "use_seedable_sampler", "non_blocking", "use_configured_state")
+    splits = bool(accelerator.take("split_batches", False))
+    if splits:
+        result.notes.append("split_batches: a batch is always divided among the processes here.")
+    result.unmatched += accelerator.unused()
+    return splits
 
 
 def _steps(arguments: ForeignConfig, result: ImportedSpec) -> None:

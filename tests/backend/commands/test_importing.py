@@ -52,3 +52,29 @@ def test_a_file_is_never_overwritten(burnish, tmp_path: Path) -> None:
     done = burnish("import", "--command", COMMAND.format(model="bert"), "--output", out)
     assert done.returncode == 2
     assert out.read_text() == "mine"
+
+
+ACCELERATE = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nmixed_precision: 'no'\nnum_processes: 2\nuse_cpu: true\n"
+
+
+def test_a_file_of_accelerate_config_becomes_a_part_that_a_spec_includes(burnish, tmp_path: Path) -> None:
+    (tmp_path / "default_config.yaml").write_text(ACCELERATE)
+    done = burnish("import", tmp_path / "default_config.yaml", "--output", tmp_path / "two.yaml")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "spec.yaml").write_text("include: [preset:glue-sst2, two.yaml]\n")
+    assert spec_file.read(tmp_path / "spec.yaml")["hardware"]["processes"] == 2
+
+
+def test_the_file_with_which_a_script_was_launched_counts_its_processes(burnish, tmp_path: Path) -> None:
+    (tmp_path / "default_config.yaml").write_text(ACCELERATE)
+    done = burnish(
+        "import", "--command", COMMAND.format(model="bert"), "--accelerate", tmp_path / "default_config.yaml"
+    )
+    assert spec_file.parse(done.stdout)["training"]["batch_size"] == 16
+
+
+def test_a_launcher_that_is_none_is_refused(burnish, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("a: 1\n")
+    done = burnish("import", "--command", COMMAND.format(model="bert"), "--accelerate", tmp_path / "other.yaml")
+    assert done.returncode == 2
+    assert "was not written by accelerate config" in done.stderr

@@ -1,0 +1,76 @@
+"""A file of `accelerate config` becomes a hardware section, and counts the processes of a launched script."""
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.importing.accelerate_config import import_config, recognises
+from backend.importing.example_scripts import from_command, import_arguments
+
+TWO_GPUS = {
+    "compute_environment": "LOCAL_MACHINE", "debug": False, "distributed_type": "MULTI_GPU", "downcast_bf16": "no",
+    "enable_cpu_affinity": False, "gpu_ids": "all", "machine_rank": 0, "main_training_function": "main", "mixed_precision": "bf16",
+    "num_machines": 1, "num_processes": 2, "rdzv_backend": "static", "same_network": True, "tpu_env": [],
+    "tpu_use_cluster": False, "tpu_use_sudo": False, "use_cpu": False,
+}  # fmt: skip
+"""As accelerate writes it."""
+
+
+def of(command: str, **changes):
+    """What a script's command line becomes that was launched with the file."""
+    values, script = from_command(command)
+    return import_arguments(values, script, import_config(TWO_GPUS | changes))
+
+
+def test_processes_devices_and_precision_are_taken_over():
+    result = import_config(TWO_GPUS)
+    assert recognises(TWO_GPUS)
+    assert result.spec == {"hardware": {"device": "cuda", "processes": 2, "precision": "bfloat16"}}
+    assert result.unmatched == []
+
+
+def test_listed_gpus_have_a_process_each():
+    hardware = import_config(TWO_GPUS | {"gpu_ids": "2,3"}).spec["hardware"]
+    assert (hardware["devices"], hardware.get("processes")) == ([2, 3], None)
+
+
+def test_no_mixed_precision_is_float32():
+    assert import_config(TWO_GPUS | {"mixed_precision": "no"}).spec["hardware"]["precision"] == "float32"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"distributed_type": "FSDP"}, "distributed_type: FSDP (every process holds the whole model here)"),
+        ({"deepspeed_config": {"zero_stage": 3}}, "deepspeed_config.zero_stage: 3"),
+        ({"dynamo_config": {"dynamo_backend": "INDUCTOR"}}, "dynamo_config: {'dynamo_backend': 'INDUCTOR'} (models are not compiled)"),
+        ({"mixed_precision": "fp8"}, "mixed_precision: fp8 (hardware.precision is auto)"),
+        ({"num_machines": 2, "num_processes": 8}, "num_machines: 2 (PyTorch trains on one computer; its part is 4 processes)"),
+    ],
+)  # fmt: skip
+def test_what_has_no_counterpart_is_listed_with_the_reason(changes: dict, line: str):
+    assert import_config(TWO_GPUS | changes).unmatched == [line]
+
+
+def test_ids_that_are_no_numbers_are_refused():
+    with pytest.raises(InputError, match="gpu_ids: 'first' is not a list of numbers"):
+        import_config(TWO_GPUS | {"gpu_ids": "first"})
+
+
+RUN = "python run_qa.py --model_name_or_path m --dataset_name squad --per_device_train_batch_size 4 --gradient_accumulation_steps 3"
+
+
+def test_a_batch_of_a_launched_script_counts_all_processes():
+    spec = of(RUN).spec
+    assert spec["training"]["batch_size"] == 24
+    assert spec["hardware"] == {"device": "cuda", "processes": 2, "precision": "bfloat16", "micro_batch_size": 4}
+
+
+def test_split_batches_are_not_multiplied():
+    result = of(f"{RUN} --accelerator_config '{{\"split_batches\": true}}'")
+    assert result.spec["training"]["batch_size"] == 12
+    assert result.spec["hardware"]["micro_batch_size"] == 2
+    assert result.unmatched == []
+
+
+def test_it_is_said_that_no_row_is_repeated_to_fill_a_batch():
+    assert any(note.startswith("even_batches: no row is repeated") for note in of(RUN).notes)
