@@ -37,7 +37,7 @@ def plan(
     spec = auto.spec
     sample = sample_lengths.measure(spec, splits, model, report)
     lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
-    choice = devices.choose(spec, local_devices)
+    choice = _choose_device(spec, local_devices)
     rows = len(splits.rows["train"])
     features = max(1, round(rows * per_row))
     parameters = count_parameters(spec, model)
@@ -98,8 +98,18 @@ def plan(
     )
 
 
+def _choose_device(spec: RunSpec, local_devices: list[Device]) -> devices.DeviceChoice:
+    choice = devices.choose(spec, local_devices)
+    model_options.check_optimizer(spec, choice.device.kind)
+    return choice
+
+
 def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoResolution]:
     """The model, the rows, and the spec with numbers to use for planning."""
+    # What a start would refuse, the plan says first.
+    model_options.check_weights(given)
+    model_options.check_adapter(given)
+    model_options.check_optimizer(given)
     model, spec = model_to_plan(given, report)
     check_model(spec, model.folder)
     model_options.check_model_options(spec, model.folder)

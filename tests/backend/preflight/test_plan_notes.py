@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.catalog import Device
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.preflight.cost import plan
 from backend.preflight.messages import rate_note
@@ -40,6 +41,20 @@ def test_a_learning_rate_far_outside_the_usual_is_told(training: dict, adapter: 
 def test_a_plan_begins_with_what_it_thinks_of_the_learning_rate():
     notes = plan(resolve({**DEMO, "training": {"learning_rate": 5.0}}, Path()), [CPU]).notes
     assert notes[0].startswith("The learning rate 5 is far above")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"model": {**DEMO["model"], "weights": "nf4"}}, "model.weights"),
+        ({"adapter": {"type": "lora", "initialization": "loftq"}}, "adapter.initialization"),
+        ({"training": {"optimizer": "paged_adamw"}}, "training.optimizer"),  # not on a CPU
+    ],
+)
+def test_a_plan_refuses_what_a_start_would(changes: dict, field: str):
+    with pytest.raises(InputError) as caught:
+        plan(resolve({**DEMO, **changes}, Path()), [CPU])
+    assert caught.value.field == field
 
 
 def test_a_plan_tells_of_repaired_tags(tmp_path: Path):
