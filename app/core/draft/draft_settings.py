@@ -43,14 +43,28 @@ class Setting:
         return self.key.partition(".")[0]
 
     def matches(self, words: list[str]) -> bool:
-        """Whether each word, in lower case, occurs in the title or key, or starts a word of the description."""
-        name, help_words = f"{self.title} {self.key}".casefold(), f" {self.description.casefold()}"
-        return all(word in name or re.search(rf"\W{re.escape(word)}", help_words) for word in words)
+        """Whether each word occurs in the title or key, or starts a word of the description or the name of a choice."""
+        name, more = self._name(), _searchable(f" {self.description} {' '.join(self._choices())}")
+        return all(word in name or re.search(rf"\W{re.escape(word)}", more) for word in words)
 
     def is_named(self, words: list[str]) -> bool:
         """Whether title and key alone contain all the words."""
-        name = f"{self.title} {self.key}".casefold()
-        return all(word in name for word in words)
+        return all(word in self._name() for word in words)
+
+    def has_choice(self, words: list[str]) -> bool:
+        """Whether one of its choices is called so."""
+        return " ".join(words) in map(_searchable, self._choices())
+
+    def _name(self) -> str:
+        return _searchable(f"{self.title} {self.key}")
+
+    def _choices(self) -> list[str]:
+        parts = (self.extras, *self.extras.get("anyOf", ()))
+        return [
+            str(choice)
+            for part in parts
+            for choice in (*part.get("enum", ()), *([part["const"]] if "const" in part else []))
+        ]
 
 
 @dataclass(frozen=True)
@@ -119,9 +133,14 @@ def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
 
 def find_settings(settings: Mapping[str, Setting], text: str) -> list[str]:
     """The keys of the settings that contain every word of `text`, matches in the name first; none for an empty text."""
-    words = text.casefold().split()
+    words = _searchable(text).split()
     keys = [key for key, setting in settings.items() if words and setting.matches(words)]
-    return sorted(keys, key=lambda key: not settings[key].is_named(words))
+    return sorted(keys, key=lambda key: (not settings[key].is_named(words), not settings[key].has_choice(words)))
+
+
+def _searchable(text: str) -> str:
+    """`4-bit` and `4 Bit` are the same."""
+    return text.casefold().replace("-", " ")
 
 
 def changed_settings(

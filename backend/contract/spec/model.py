@@ -30,8 +30,8 @@ class ModelSection(Section):
         Field(title="Frozen weights", json_schema_extra={"advanced": True}),
     ] = "auto"
     """Number format in which weights that are not trained (under an adapter, or frozen) are kept in memory; what is
-    trained stays in float32. `nf4` is that of QLoRA. `auto` is bfloat16 if the file is in bfloat16 and the run computes
-    in it, otherwise float32."""
+    trained stays in float32. `int8` and `nf4` quantize them to 8 and 4 bits; `nf4` is that of QLoRA. `auto` is bfloat16
+    if the file is in bfloat16 and the run computes in it, otherwise float32."""
     config: Annotated[dict[str, Any], Field(title="Config overrides", json_schema_extra={"advanced": True})] = {}
     """Keys of the model's config.json to override, for example `{num_hidden_layers: 4}`."""
     tokenizer_options: Annotated[

@@ -37,6 +37,14 @@ def test_a_setting_is_found_by_its_title_its_key_and_its_help(catalog):
     assert find_settings(settings, "  ") == find_settings(settings, "cappuccino") == []
 
 
+def test_a_setting_is_found_by_its_choices_however_they_are_hyphenated(catalog):
+    settings = settings_of(catalog, Draft({**DRAFT, "adapter": {"type": "lora"}}))
+    for words in ("int8", "NF4", "4-bit", "4 bit", "quantize", "qlora"):
+        assert "model.weights" in find_settings(settings, words), words
+    assert find_settings(settings, "nf4")[0] == "model.weights"  # others only speak of it
+    assert find_settings(settings, "layer wise") == find_settings(settings, "layer-wise") != []
+
+
 def test_settings_are_those_of_what_was_chosen(catalog):
     torch = settings_of(catalog, Draft(DRAFT))
     jax = settings_of(catalog, Draft({**DRAFT, "hardware": {"engine": "jax"}, "adapter": {"type": "lora"}}))
