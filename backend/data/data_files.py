@@ -265,7 +265,7 @@ def why_no_data(path: Path) -> str:
     if path.name.startswith((".", "_")):
         return "hidden"
     if _ABOUT.fullmatch(path.name):
-        return message("is a report about the data")
+        return message("describes the data")
     return message("{suffix} files do not contain rows", suffix=path.suffix) if plain_suffix(path) in _NO_DATA else ""
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import Fix, InputError
-from backend.contract.messages import join, message
+from backend.contract.messages import join, message, plural
 from backend.contract.rpc.data import IgnoredFile, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
@@ -280,7 +280,7 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         return found_problems, [mixed]
     if len(fixes) == looked_at and len(encodings) == 1:
         found.data["encoding"] = encodings.pop()
-        return [*found_problems, *(_describe_encoding(path, fix) for path, fix in fixes)], []
+        return [*found_problems, _describe_encoding([path for path, _ in fixes], fixes[0][1])], []
     return found_problems, [str(error) for _, error in refused]
 
 
@@ -323,13 +323,16 @@ def _describe_commas(path: Path) -> str:
     )
 
 
-def _describe_encoding(path: Path, fix: Fix) -> str:
-    """The encoding of a non-UTF-8 file, as the `data` section has it, with a sample line to judge by."""
+def _describe_encoding(paths: list[Path], fix: Fix) -> str:
+    """The encoding of non-UTF-8 files, as the `data` section has it, with a sample line of the first to judge by."""
     example = next((line for line in fix.preview if not line.isascii()), "")
-    return message(
-        "{name} is not UTF-8; as Windows-1252 it reads “{example}”, so data.encoding is set to that; if that "
+    return plural(
+        "{names} is not UTF-8; as Windows-1252 it reads “{example}”, so data.encoding is set to that; if that "
         "text is wrong, change {changes} to the encoding of the file, or save it again as UTF-8",
-        name=path.name,
+        "{names} are not UTF-8; as Windows-1252 the first reads “{example}”, so data.encoding is set to that; if that "
+        "text is wrong, change {changes} to the encoding of the files, or save them again as UTF-8",
+        len(paths),
+        names=", ".join(path.name for path in paths),
         example=example,
         changes=fix.changes["data.encoding"],
     )

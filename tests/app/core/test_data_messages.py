@@ -70,9 +70,9 @@ def test_a_column_is_said_by_what_it_holds():
 
 
 def test_files_that_are_left_out_are_named():
-    left = [IgnoredFile(f"{name}.md", "is a report about the data") for name in "abc"]
+    left = [IgnoredFile(f"{name}.md", "describes the data") for name in "abc"]
     assert data_messages.left_out_line(left) == (
-        "Skipped: a.md (is a report about the data), b.md (is a report about the data) and 1 more."
+        "Skipped: a.md (describes the data), b.md (describes the data) and 1 more."
     )
     assert data_messages.left_out_line([]) == ""
 

@@ -225,6 +225,13 @@ def test_sentence_about_the_encoding_is_made_of_values(tmp_path: Path):
     ]
 
 
+def test_files_in_the_same_encoding_are_named_in_one_sentence(tmp_path: Path):
+    for name in ("train.csv", "test.csv"):
+        (tmp_path / name).write_bytes("text,label\nverse,poesía\n".encode("cp1252"))
+    [warning] = found_in(tmp_path).warnings
+    assert warning.startswith("train.csv, test.csv are not UTF-8; as Windows-1252 the first reads “verse,poesía”")
+
+
 def test_long_json_is_not_read_whole_to_be_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     written(tmp_path, a_dot_json='[{"text": "poes\u00c3\u00ada"}]')
     assert found_in(tmp_path / "a.json").warnings
