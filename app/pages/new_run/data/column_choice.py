@@ -9,7 +9,7 @@ from app.core.backend_words import translate_word as words_of
 from app.core.draft import data_messages
 from app.core.i18n import tr
 from app.widgets.accessibility import Role
-from app.widgets.boxes import keep_room
+from app.widgets.boxes import hbox, holder
 from app.widgets.card import CAPTION_WIDTH, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
@@ -62,19 +62,19 @@ class _Part:
         self.first = tr("Choose…") if part.required else tr("Not used")
         self.dot = _Dot(part_color(place))
         self.dot.setAccessibleName(part.title)
-        self.reason = ElidedLabel("", "faint", least_letters=8)
+        self.reason = ElidedLabel("", "faint", lines=2, least_letters=8)
         self.reason.setMinimumWidth(1)
         self.back = IconToolButton("undo", tr("Use the detected column for {title}", title=part.title))
         self.caption: QLabel = label(part.title, "muted", wrap=True)
         self.caption.setFixedWidth(CAPTION_WIDTH)
         self.caption.setBuddy(self.box)
         self.guess: str | None = None
-        keep_room(self.back)
+        self.beside = holder(hbox(self.reason, self.back, spacing=10))
         self.clear()
 
     def widgets(self) -> tuple[QWidget, ...]:
         """The widgets that are always shown together."""
-        return self.caption, self.dot, self.box, self.reason
+        return self.caption, self.dot, self.box, self.beside
 
     def clear(self) -> None:
         """Show that the columns are not known."""
@@ -184,7 +184,7 @@ class ColumnChoice(QWidget):
         for row, (name, part) in enumerate(self._parts.items()):
             part.box.activated.connect(lambda number, name=name: self._on_chosen(name, number))
             part.back.clicked.connect(lambda _=False, name=name: self.changed.emit(name, self._parts[name].guess))
-            for column, widget in enumerate((part.caption, part.dot, part.box, part.reason, part.back)):
+            for column, widget in enumerate(part.widgets()):
                 self._grid.addWidget(widget, row, column)
         self._show_needed({})
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from app import theme
+from app.core import formatting
 from app.core.backend_words import capitalize
 from app.core.draft import data_messages
 from app.core.i18n import inside, tr
@@ -100,7 +101,7 @@ class RecognisedNote(QFrame):
 
     def say(self, found: RecognisedData, offer: TaskOffer = NO_OFFER) -> None:
         """Show what was used, and what was left out, with tasks for such data."""
-        warnings = map(in_titles, found.warnings)
+        warnings = (formatting.with_full_stop(in_titles(warning)) for warning in found.warnings)
         self._found = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
         self.show_offer(offer)
