@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.contract import messages
@@ -124,6 +124,7 @@ def test_what_another_process_said_is_learnt():
     assert origin_of("2 rabbits") == Origin("{count} rabbit", {"count": 2}, "{count} rabbits")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other processes may hold this one up
 @given(st.text(max_size=20), st.integers(), st.floats(allow_nan=False))
 def test_filling_is_what_python_makes_of_it(word: str, number: int, share: float):
     template = "{{{a}}} has {b:,} of {c:.1%} {a}"

@@ -382,8 +382,12 @@ def test_checkpoints_are_marked_below_the_curves(read):
 def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, read):
     panel = read("sentiment-finished")
     qtbot.waitUntil(lambda: panel.plots.metrics._view.viewRange()[0][1] > 900)
-    panel.plots.loss.hovered.emit(500.0)
-    assert panel.plots.metrics.crosshair.readout.text().startswith("step 500")
+
+    def is_followed() -> bool:  # the other plot may still be waiting for its turn to be shown
+        panel.plots.loss.hovered.emit(500.0)
+        return panel.plots.metrics.crosshair.readout.text().startswith("step 500")
+
+    qtbot.waitUntil(is_followed)
 
 
 def test_how_it_goes_is_said_in_words(read):
