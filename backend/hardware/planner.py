@@ -95,7 +95,7 @@ class TrainingLoad:
         attention maps); logits of language models count thrice (logits, log-probabilities, gradient).
         """
         shape, tokens = self._shape, rows * self.length
-        recomputed = self.spec.training.gradient_checkpointing
+        recomputed = self.spec.training.gradient_checkpointing is True
         per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
         attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
         width = 4 if self.precision == "float32" else 2
@@ -164,7 +164,7 @@ class TrainingLoad:
         dropout = self.spec.model.dropout
         one = Pass(
             shape, sequences, length, shape.has_maps(dropout, on_cpu=self.on_cpu), self.precision == "float32",
-            training.gradient_checkpointing, self.spec.adapter is not None, self._format in QUANTIZED,
+            training.gradient_checkpointing is True, self.spec.adapter is not None, self._format in QUANTIZED,
         )  # fmt: skip
         return _SCATTER * one.training_bytes + self._converted_bytes + self._logits_bytes(rows)
 

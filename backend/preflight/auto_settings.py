@@ -1,5 +1,7 @@
 """Chooses the settings that a spec leaves at `auto`: learning rate, epochs, batch size and warmup.
 
+Gradient checkpointing depends on the memory of a device, so `backend.preflight.fixes` chooses it.
+
 Pure functions of the model's size, the number of training examples, and what is trained; the same spec and data always
 give the same numbers. They are resolved once, when a run is planned or started, and written into the run's spec. How well
 they do without a change is in docs/results.md.
@@ -185,8 +187,7 @@ def _count_examples(spec: RunSpec, train: Rows, columns: Columns, max_length: in
 
 def with_chosen(spec: RunSpec, chosen: Iterable[AutoSetting]) -> RunSpec:
     """The spec with what was chosen for it before."""
-    changes = {one.key: one.value for one in chosen}
-    training = {name: changes[f"training.{name}"] for name in KEYS if f"training.{name}" in changes}
+    training = {one.key.removeprefix("training."): one.value for one in chosen}
     return spec.model_copy(update={"training": spec.training.model_copy(update=training)})
 
 

@@ -9,16 +9,22 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import RunSpec
+from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Report
+from backend.engines.cpu_device import cpu_device
 from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
-from backend.preflight import auto_settings, model_options
-from backend.preflight.auto_settings import ModelSize
-from backend.preflight.datasets import ignore_progress, load_splits, make_task
+from backend.preflight import auto_settings, model_options, sample_lengths
+from backend.preflight.auto_settings import AutoResolution, ModelSize
+from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
 from backend.preflight.engine_choice import check_engine, check_processes, position
+from backend.preflight.fixes import MemoryFacts, choose_checkpointing, without_checkpointing
 from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
+
+EVERY_DEVICE_MB = 2000.0
+"""Memory that every device has on which people train."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ def check(
         say(splits.guessed)
     auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
     check_processes(auto.spec)
+    auto = _choose_checkpointing(auto, splits, model, report)
     for setting in auto.chosen:
         if setting.reason:
             say(setting.reason)
@@ -104,6 +111,37 @@ def check(
         }
     )
     return Checked(complete, splits.fitted, auto.chosen)
+
+
+def _choose_checkpointing(
+    auto: AutoResolution, splits: Splits, model: ModelLocation | None, report: Report
+) -> AutoResolution:
+    """Choose gradient checkpointing if it is `auto`. What takes seconds is only asked for if the run may not fit.
+
+    It stays off if only the run downloads the model, and on a pod, where a single host knows no devices.
+    """
+    spec = auto.spec
+    if spec.training.gradient_checkpointing != AUTO:
+        return auto
+    if model is None or position(spec).count > 1 or _fits_anywhere(spec, splits, model):
+        return without_checkpointing(auto)
+    sample = sample_lengths.measure(spec, splits, model, report)
+    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    counts = sample.count_features(splits)
+    return choose_checkpointing(auto, MemoryFacts(model.folder, make_task(spec).head, sample.lengths, here, counts))
+
+
+def _fits_anywhere(spec: RunSpec, splits: Splits, model: ModelLocation) -> bool:
+    """Whether even the longest sequences, a whole batch at once, need no more than every device has."""
+    head, longest = make_task(spec).head, splits.facts["max_length"]
+    if head.targets == "choice":
+        return False  # a limit of each choice, and how many there are is not known
+    work = planner.TrainingLoad(
+        spec, model.folder, head, longest, planner.count_parameters(spec, model.folder), "float32",
+        counts={split: len(rows) for split, rows in splits.rows.items()},
+    )  # fmt: skip
+    room = min(EVERY_DEVICE_MB, planner.available_mb(spec, cpu_device()))
+    return planner.total(work.memory(spec.training.batch_size)) <= room
 
 
 def count_parameters(spec: RunSpec, model: ModelLocation) -> int:

@@ -21,7 +21,7 @@ from backend.preflight import auto_settings, disk_cost, measurements, model_opti
 from backend.preflight.auto_settings import AutoResolution
 from backend.preflight.checks import check_model, count_parameters, locate_model, model_size
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
-from backend.preflight.fixes import MemoryFacts, memory_fixes
+from backend.preflight.fixes import MemoryFacts, choose_checkpointing, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
 
@@ -36,30 +36,30 @@ def plan(
     model, splits, auto = _read(spec, report)
     spec = auto.spec
     sample = sample_lengths.measure(spec, splits, model, report)
-    lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
+    lengths, head, counts = sample.lengths, make_task(spec).head, sample.count_features(splits)
     choice = _choose_device(spec, local_devices)
-    rows = len(splits.rows["train"])
-    features = max(1, round(rows * per_row))
+    rows, features = {split: len(part) for split, part in splits.rows.items()}, counts["train"]
+    facts = MemoryFacts(model.folder, head, lengths, local_devices, counts)
+    auto = choose_checkpointing(auto, facts)
+    spec = auto.spec
     parameters = count_parameters(spec, model)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
-    counts = {split: len(part) for split, part in splits.rows.items()}
     work = planner.TrainingLoad(
         spec, model.folder, head, longest, parameters, choice.precision, split,
-        choice.device.kind == "cpu", {**counts, "train": features},
+        choice.device.kind == "cpu", counts,
     )  # fmt: skip
     micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
     memory = work.with_copy(work.memory(micro), micro, available)
     needed = planner.total(memory)
-    amounts = _amounts(spec, counts, features, sample)
+    amounts = _amounts(spec, rows, features, sample)
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
-    facts = MemoryFacts(model.folder, head, lengths, local_devices, {**counts, "train": features})
     remedies = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
-        rows=rows,
+        rows=rows["train"],
         features=features,
         steps_per_epoch=amounts.steps_per_epoch,
         total_steps=amounts.total_steps,
@@ -138,11 +138,11 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
 
 
 def _amounts(
-    spec: RunSpec, counts: dict[str, int], features: int, sample: sample_lengths.SampleLengths
+    spec: RunSpec, rows: dict[str, int], features: int, sample: sample_lengths.SampleLengths
 ) -> time_estimate.Amounts:
     epoch, mean = steps_per_epoch(spec.training, features), float(sample.lengths.mean() * sample.per_row)
     total = total_steps(spec.training, epoch)
-    return time_estimate.Amounts(spec, counts, mean, epoch, total, sample.seconds, sample.made())
+    return time_estimate.Amounts(spec, rows, mean, epoch, total, sample.seconds, sample.made())
 
 
 def _time(

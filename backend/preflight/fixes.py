@@ -13,18 +13,22 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
-from backend.contract.run.cost import MemoryFix
+from backend.contract.rpc.plan import AutoSetting
+from backend.contract.run.cost import MemoryFix, format_size
 from backend.contract.spec import RunSpec
+from backend.contract.spec.auto import AUTO
 from backend.contract.spec.training import ADAM
 from backend.contract.spec_file import set_values
 from backend.engines.weight_formats import QUANTIZER
 from backend.hardware import devices, planner
 from backend.preflight import model_options, resolve
+from backend.preflight.auto_settings import AutoResolution, with_chosen
 from backend.preflight.engine_choice import check_engine
 
 SHORTEST = 32
 """Tokens; a shorter limit says too little of most texts to be advised."""
 LORA = {"type": "lora"}
+CHECKPOINTING = "training.gradient_checkpointing"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,33 @@ def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
     return found
 
 
+def choose_checkpointing(auto: AutoResolution, measured: MemoryFacts) -> AutoResolution:
+    """Choose gradient checkpointing if it is `auto`: on only if the run fits with it, and not without it."""
+    if auto.spec.training.gradient_checkpointing != AUTO:
+        return auto
+    off, on = (_try_changes(auto.spec, measured, "", {CHECKPOINTING: value}, "") for value in (False, True))
+    is_on = off is not None and on is not None and on.fits and not off.fits
+    reason = ""
+    if is_on:
+        reason = message(
+            "gradient checkpointing on: with it the run needs about {needed} of memory, without it {more}, which is "
+            "not free; each step takes about a third longer",
+            needed=format_size(on.memory_mb),
+            more=format_size(off.memory_mb),
+        )
+    return _with_checkpointing(auto, is_on=is_on, reason=reason)
+
+
+def without_checkpointing(auto: AutoResolution) -> AutoResolution:
+    """Gradient checkpointing off, for a run that is known to fit, or of which nothing is known."""
+    return _with_checkpointing(auto, is_on=False)
+
+
+def _with_checkpointing(auto: AutoResolution, *, is_on: bool, reason: str = "") -> AutoResolution:
+    chosen = AutoSetting(CHECKPOINTING, is_on, reason)
+    return AutoResolution(with_chosen(auto.spec, [chosen]), (*auto.chosen, chosen))
+
+
 def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.hardware.micro_batch_size is not None and spec.hardware.micro_batch_size > 1:
         yield (
@@ -60,10 +91,10 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
             {"hardware.micro_batch_size": None},
             message("The result stays the same; each step takes longer."),
         )
-    if not spec.training.gradient_checkpointing:
+    if spec.training.gradient_checkpointing is not True:
         yield (
             "Gradient checkpointing",
-            {"training.gradient_checkpointing": True},
+            {CHECKPOINTING: True},
             message("The result stays the same; each step takes about a third longer."),
         )
     if devices.choose(spec, measured.local_devices).precision == "float32":

@@ -17,7 +17,9 @@ from backend.preflight.engine_choice import check_processes
 from backend.tasks.task import Task
 
 SPLITS = ("train", "validation", "test")
-BEFORE_AUTO = {"batch_size": 32, "epochs": 3, "learning_rate": 2e-5, "warmup": 0.0}
+BEFORE_AUTO = {
+    "batch_size": 32, "epochs": 3, "learning_rate": 2e-5, "warmup": 0.0, "gradient_checkpointing": False,
+}  # fmt: skip
 """The defaults of `training` before there was `auto`."""
 
 

@@ -48,6 +48,11 @@ class SampleLengths:
     features: dict[str, str]
     """Split → the name under which the cache has its features once they are made."""
 
+    def count_features(self, splits: Splits) -> dict[str, int]:
+        """Features of the training data, and rows of the other splits."""
+        counts = {split: len(rows) for split, rows in splits.rows.items()}
+        return {**counts, "train": max(1, round(counts["train"] * self.per_row))}
+
     def made(self) -> frozenset[str]:
         """The splits whose features are in the cache now."""
         return frozenset(split for split, name in self.features.items() if are_made(name, cache_folder() / "features"))

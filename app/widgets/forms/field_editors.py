@@ -87,6 +87,28 @@ class EnumEditor(Editor):
         self._box.setCurrentIndex(index)
 
 
+class SwitchEditor(Editor):
+    """On, off, or left to Burnish."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._box = QuietComboBox()
+        super().__init__(field, self._box)
+        for title, choice in ((AUTO, AUTO), (tr("on"), True), (tr("off"), False)):
+            self._box.addItem(title, choice)
+        self._box.activated.connect(self.changed)
+
+    def show_chosen(self, value: bool | float | None) -> None:
+        """Show what `auto` means now; None if unknown."""
+        words = tr("auto: on") if value else tr("auto: off")
+        self._box.setItemText(0, AUTO if value is None else words)
+
+    def value(self) -> bool | str:
+        return self._box.currentData()
+
+    def set_value(self, value: Any) -> None:
+        self._box.setCurrentIndex(0 if value == AUTO else 1 if value else 2)
+
+
 class NumberEditor(Editor):
     """Integers and floats, also as 3e-5; empty if null is allowed, or where Burnish chooses the number."""
 
@@ -287,6 +309,7 @@ class YamlEditor(Editor):
 
 EDITORS: dict[str, type[Editor]] = {
     "boolean": BooleanEditor,
+    "switch": SwitchEditor,
     "enum": EnumEditor,
     "number": NumberEditor,
     "text": TextEditor,

@@ -9,7 +9,7 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import fill, tr
 from app.widgets.card import label
-from app.widgets.forms.field_editors import Editor, NumberEditor, editor_for
+from app.widgets.forms.field_editors import Editor, NumberEditor, SwitchEditor, editor_for
 from app.widgets.forms.schema_field import AUTO, FieldSchema, NotUsableError, accepted_words, mixed_text
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -55,9 +55,9 @@ class FieldRow(QObject):
         self._place(grid)
         self.show_value(field.default)
 
-    def show_chosen(self, value: float | None, reason: str) -> None:
+    def show_chosen(self, value: bool | float | None, reason: str) -> None:
         """Show what `auto` means now, and the reason in the help; None and no reason if unknown."""
-        if isinstance(self.editor, NumberEditor) and AUTO in self.field.choices:
+        if isinstance(self.editor, NumberEditor | SwitchEditor) and AUTO in self.field.choices:
             self.editor.show_chosen(value)
             self._reason = reason
             hint = "\n".join(self._help_lines())
@@ -241,7 +241,7 @@ def value_words(value: Any) -> str:
 
 def _accepted_words(field: FieldSchema) -> str:
     if field.kinds == ("boolean",):
-        return tr("on or off")
+        return tr("“auto”, on or off") if field.choices else tr("on or off")
     bounds = _bounds(field)
     return f"{accepted_words(field)} {bounds}" if bounds else accepted_words(field)
 

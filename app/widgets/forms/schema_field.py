@@ -101,11 +101,11 @@ class FieldSchema:
 
     @property
     def editor(self) -> str:
-        """boolean, enum, number (or auto), text, words, path, list, mixed (words and numbers) or yaml."""
+        """boolean, switch (on, off or auto), enum, number (or auto), text, words, path, list, mixed or yaml."""
         if self.schema.get("path"):
             return "path"
         if self.kinds == ("boolean",):
-            return "boolean"
+            return "switch" if self.choices else "boolean"
         if self.choices and not self.kinds:
             return "enum"
         if self.kinds and set(self.kinds) <= {"integer", "number"} and self.choices in ((), (AUTO,)):

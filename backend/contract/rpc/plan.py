@@ -28,10 +28,10 @@ class AutoSetting(msgspec.Struct, frozen=True):
 
     key: str
     """Dotted: `training.learning_rate`."""
-    value: float
+    value: bool | float
     reason: str
     """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`. Empty if another
-    setting wins, such as `training.max_steps` over epochs."""
+    setting wins, such as `training.max_steps` over epochs, or if there is nothing to explain."""
 
 
 class DiskPart(msgspec.Struct, frozen=True):

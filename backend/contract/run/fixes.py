@@ -80,7 +80,7 @@ def find_memory_fix(
     """
     if micro_batch_size is not None and (mend := halve_batch(micro_batch_size, can_resume=can_resume)):
         return mend
-    if not settings.get("training.gradient_checkpointing"):
+    if settings.get("training.gradient_checkpointing") is not True:
         return RunFix({"training.gradient_checkpointing": True}, resume=can_resume)
     if longest is not None and longest // 2 >= LEAST_LENGTH:
         return RunFix({"task.max_length": longest // 2})

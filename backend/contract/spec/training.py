@@ -92,8 +92,11 @@ class TrainingSection(Section):
     """Gradients with a larger global norm are scaled down to it. Empty turns clipping off."""
     label_smoothing: Annotated[float, Field(title="Label smoothing", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.0
     """The fraction of probability that the loss spreads over all labels."""
-    gradient_checkpointing: Annotated[bool, Field(title="Gradient checkpointing", json_schema_extra=ADVANCED)] = False
-    """Recompute activations in the backward pass: less memory, but slower."""
+    gradient_checkpointing: Annotated[
+        Literal["auto"] | bool, Field(title="Gradient checkpointing", json_schema_extra=ADVANCED)
+    ] = AUTO
+    """Recompute activations in the backward pass: less memory, but each step takes about a third longer. `auto` turns it
+    on only if the run does not fit in memory without it."""
     length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = False
     """Batch rows of similar length: less padding and faster steps, but such batches often have rows of one kind,
     which can cost accuracy. Otherwise rows are in random order."""

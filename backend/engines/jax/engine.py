@@ -138,7 +138,7 @@ class JaxEngine:
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
-        with use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing), dropping(noise):
+        with use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing is True), dropping(noise):
             return self._head.loss(self._model.bind(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:

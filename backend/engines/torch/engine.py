@@ -193,6 +193,7 @@ class TorchEngine:
             raise RunFailed("No model is loaded", "no_model")
         if self._model.training is not training:  # the walk over all modules costs as much as a layer
             self._model.train(training)
+            memory.return_freed()
 
 
 def _dropout_seed(seed: int, step: int, micro_batch: int, rank: int) -> int:

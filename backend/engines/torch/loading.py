@@ -85,7 +85,7 @@ def _make_trainable(model: PreTrainedModel, loading: LoadRequest) -> None:
         model.requires_grad_(False)
         return
     freeze(model, loading.model.frozen)
-    if training.gradient_checkpointing:
+    if training.gradient_checkpointing is True:  # `auto` was resolved before, or there is nobody to ask
         # Newer releases of transformers give the same switch another name.
         newer = getattr(model, "activation_checkpointing_enable", None)
         (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})

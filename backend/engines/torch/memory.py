@@ -103,6 +103,17 @@ def keep_freed() -> None:
     _set_allocator(_MMAP_MAX, 0)
 
 
+def return_freed() -> None:
+    """Return to the kernel what `keep_freed` has kept so far, before other work with blocks of other sizes.
+
+    An evaluation's blocks are larger than a training step's, and fit nowhere between what stays of that: both
+    together would take as much memory as one after the other. It costs a fifth of a second for each gigabyte.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None and _keeps_freed:
+        trim(0)
+
+
 @contextmanager
 def return_large_blocks() -> Iterator[None]:
     """Return blocks of more than 32 MiB that are allocated here to the kernel once they are free.

@@ -225,3 +225,20 @@ def test_a_number_replaces_auto_and_an_empty_field_brings_it_back(qtbot, form: S
     assert (form.values()["learning_rate"], form.mistakes()) == ("auto", {})
     typed(qtbot, form, "learning_rate", "Auto")
     assert form.values()["learning_rate"] == "auto"
+
+
+def test_a_switch_may_be_left_to_burnish_and_shows_what_is_chosen(form: SchemaForm):
+    box = form.editor("gradient_checkpointing").target
+    form.show_chosen([AutoSetting("training.gradient_checkpointing", True, "gradient checkpointing on: not enough")])
+    assert [box.itemText(place) for place in range(box.count())] == ["auto: on", "on", "off"]
+    assert "not enough" in box.toolTip()
+    form.show_chosen([])
+    assert box.currentText() == "auto"
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, "auto"), (1, True), (2, False)])
+def test_a_switch_gives_on_off_or_auto(form: SchemaForm, place: int, value: bool | str):
+    box = form.editor("gradient_checkpointing").target
+    box.setCurrentIndex(place)
+    box.activated.emit(place)
+    assert (form.values()["gradient_checkpointing"], form.mistakes()) == (value, {})

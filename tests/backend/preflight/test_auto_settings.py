@@ -13,6 +13,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
+from backend.contract.spec import RunSpec
 from backend.preflight import auto_settings, checks
 from backend.preflight.auto_settings import ModelSize, TrainingSize
 from backend.preflight.cost import plan
@@ -115,6 +116,7 @@ def test_the_plan_has_the_numbers_and_says_why():
         "training.epochs": 12,
         "training.learning_rate": 4e-4,
         "training.warmup": 0.1,
+        "training.gradient_checkpointing": False,
     }
     assert found.auto[2].reason == "learning rate 4e-4: bert-tiny has 4.4 million parameters; small models need larger steps"  # fmt: skip
     assert (found.batch_size, found.total_steps) == (8, 12 * 45)
@@ -155,7 +157,11 @@ def test_what_a_person_sets_holds():
     spec = resolve({**DEMO, "training": {"learning_rate": 2e-5, "epochs": 2}}, Path())
     checked = checks.check(spec)
     assert (checked.spec.training.learning_rate, checked.spec.training.epochs) == (2e-5, 2)
-    assert [one.key for one in checked.auto] == ["training.batch_size", "training.warmup"]
+    assert [one.key for one in checked.auto] == [
+        "training.batch_size",
+        "training.warmup",
+        "training.gradient_checkpointing",
+    ]
 
 
 def test_max_steps_win_over_automatic_epochs():
@@ -209,3 +215,66 @@ def test_another_word_than_auto_is_refused_in_one_sentence(key: str, value: Any,
     assert str(error.value).startswith(f"training.{key}: {value!r} cannot be used: ")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
+
+
+DEEP = {
+    "model.initialise": "from_config", "model.config": {"num_hidden_layers": 48}, "task.max_length": 256,
+    "training.batch_size": 1, "training.checkpoint_every": "never", "evaluation.batch_size": 1,
+}  # fmt: skip
+"""A model whose activations are most of its memory."""
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory) -> dict[str, Any]:
+    """The spec of such a model with long rows."""
+    folder = tmp_path_factory.mktemp("deep")
+    (folder / "rows.csv").write_text("text,label\n" + "".join(f"{'word ' * 300}{n},{'ab'[n % 2]}\n" for n in range(8)))
+    files = {"data": {"train": str(folder / "rows.csv"), "validation": 0.25}}
+    return spec_file.set_values({"task": DEMO["task"], "model": DEMO["model"], **files}, DEEP)
+
+
+def with_checkpointing(deep: dict[str, Any], value: Any, gigabytes: float | None = None) -> RunSpec:
+    """Its spec with this setting on a computer with so much memory."""
+    changes = {"training.gradient_checkpointing": value, "hardware.memory_limit": gigabytes}
+    return resolve(spec_file.set_values(deep, changes), Path())
+
+
+@pytest.fixture(scope="module")
+def between(deep) -> float:
+    """Gigabytes that are enough with gradient checkpointing, but not without it."""
+    off, on = (plan(with_checkpointing(deep, value), [CPU]).memory_mb for value in (False, True))
+    assert on < 0.9 * off
+    return (on + off) / 2000
+
+
+def checkpointing(spec: RunSpec) -> Any:
+    """What a plan chooses."""
+    return next(one for one in plan(spec, [CPU]).auto if one.key == "training.gradient_checkpointing")
+
+
+def test_checkpointing_is_on_if_only_that_makes_a_run_fit(deep, between: float):
+    chosen, found = checkpointing(with_checkpointing(deep, "auto", between)), with_checkpointing(deep, "auto", between)
+    assert chosen.value is True
+    assert plan(found, [CPU]).fits
+    assert chosen.reason.startswith("gradient checkpointing on: with it the run needs about ")
+
+
+@pytest.mark.parametrize("gigabytes", [None, 0.1])
+def test_checkpointing_is_off_if_a_run_fits_without_it_or_not_even_with_it(deep, gigabytes: float | None):
+    chosen = checkpointing(with_checkpointing(deep, "auto", gigabytes))
+    assert (chosen.value, chosen.reason) == (False, "")
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_spec_that_says_true_or_false_keeps_it(deep, between: float, value: bool):
+    spec = with_checkpointing(deep, value, between)
+    assert checks.check(spec).spec.training.gradient_checkpointing is value
+    assert plan(spec, [CPU]).auto == [one for one in plan(spec, [CPU]).auto if "checkpointing" not in one.key]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_run_starts_with_the_checkpointing_that_its_plan_has(deep, between: float, fits: bool):
+    said: list[str] = []
+    checked = checks.check(with_checkpointing(deep, "auto", 6 if fits else between), say=said.append)
+    assert checked.spec.training.gradient_checkpointing is not fits
+    assert any("gradient checkpointing on" in sentence for sentence in said) is not fits
