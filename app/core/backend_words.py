@@ -33,6 +33,7 @@ UNITS = (
 COSTS = (
     tr("Weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),
     tr("Startup"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
+    tr("Evaluation"), tr("Loading"),
     tr("Final model"), tr("Predictions and log"), tr("While saving"), tr("Prepared data"), tr("Download"),
 )  # fmt: skip
 CACHES = (

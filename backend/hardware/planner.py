@@ -28,10 +28,14 @@ from backend.models.weights import read_weights
 MB = 1e6
 _BYTES = 4
 """Of a parameter: new weights are drawn in 32 bit."""
-LIBRARIES_MB = 520.0
-"""Resident memory of Python with PyTorch, transformers, scikit-learn and the data (measured on Linux)."""
-_SCATTER = 1.05
-"""What an allocator takes for blocks of many sizes beyond their sum."""
+LIBRARIES_MB, METRICS_MB = 400.0, 110.0
+"""Resident memory of Python with PyTorch, transformers and the data, and what scikit-learn adds (measured on Linux)."""
+_SCATTER, _KEPT = 1.05, 1.25
+"""What an allocator takes for blocks of many sizes as a multiple of their sum, and one that keeps what was freed."""
+TIMES = ("Evaluation", "Loading", "Saving")
+"""Parts that say when a run needs more than in a training step."""
+ROWS = 64
+"""Of an evaluation's batch: without gradients there is room for more than in training."""
 _WORTH_ROWS = 1 << 20
 """Numbers from which the engine trains a word embedding by its rows."""
 SHARE = 0.9
@@ -61,32 +65,60 @@ class TrainingLoad:
         """The memory at the peak of a run with `rows` sequences in one forward pass on one device, in megabytes.
 
         Gradients, what the optimizer keeps and the weights that train are float32, other weights in `model.weights`.
-        Gradients appear while activations disappear: without accumulation only the larger of both counts.
+        Gradients appear while activations disappear: without accumulation only the larger of both counts. If a run
+        needs more at another time than in a training step, a further part says when, and how much more.
         """
         if self._engine.title != "PyTorch":
             return self._general_memory(rows)
-        gradients = self._gradient_bytes
-        step = self._step_bytes(rows) if rows else 0.0
-        together = gradients + step if self._accumulates(rows) else max(gradients, step)
-        return [
+        gradients, step = self._gradient_bytes, self._training_bytes(rows)
+        parts = [
             PlanPart("Weights", self._weights_bytes * self.split.share / MB),
             PlanPart("Gradients", gradients * self.split.share / MB),
             PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
-            PlanPart("Activations", max(together - gradients, self._evaluation_bytes(rows) - gradients, 0.0) / MB),
-            PlanPart("Libraries", LIBRARIES_MB),
+            PlanPart("Activations", (step - gradients) / MB),
+            PlanPart("Libraries", self._libraries_mb),
         ]
+        trains = step + self._optimizer_bytes
+        evaluates = self._evaluation_bytes(self.evaluation_rows(rows)) + self._optimizer_bytes
+        beyond = {
+            name: needed - trains
+            for name, needed in zip(
+                TIMES, (evaluates, self._loading_bytes, self._saving_bytes + self._optimizer_bytes), strict=True
+            )
+        }
+        name = max(beyond, key=lambda each: beyond[each])
+        return [*parts, PlanPart(name, beyond[name] / MB)] if beyond[name] > 0 else parts
+
+    def evaluation_rows(self, rows: int) -> int:
+        """Rows of an evaluation's batch on one device: as said, else at most `ROWS`, and no more than need a step's memory."""
+        if self.spec.evaluation.batch_size is not None:
+            return -(-self.spec.evaluation.batch_size // self.split.replicas)
+        wanted = max(ROWS, rows)
+        if self._engine.title == "PyTorch":
+            room = self._training_bytes(rows)
+            while wanted > rows and self._evaluation_bytes(wanted) > room:
+                wanted = max(rows, -(-wanted // 2))
+        return wanted
+
+    def _training_bytes(self, rows: int) -> float:
+        """What a step holds beside weights and optimizer: activations, then gradients, with accumulation both."""
+        gradients, step = self._gradient_bytes, self._step_bytes(rows) if rows else 0.0
+        return gradients + step if self._accumulates(rows) else max(gradients, step)
 
     def with_copy(self, parts: list[PlanPart], rows: int, available_mb: float) -> list[PlanPart]:
         """The parts, and the copy that a checkpoint is written from while training goes on, if there is room for two.
 
-        When the next step has reached the logits, the copy is written, and its memory free.
+        The copy is written file by file, and its memory given back, while the next step's activations appear: at their
+        peak about half of it is left. At another time than in training there is none.
         """
         if not self.on_cpu or self.spec.training.checkpoint_every == "never" or self._engine.title != "PyTorch":
             return parts
         size = (4 * self.trainable + self._optimizer_bytes) / MB
-        if total(parts) + 2 * size > available_mb:
+        copy = PlanPart("Checkpoints", max(size / 2, size - self._training_bytes(rows) / MB))
+        trains = [part for part in parts if part.name not in TIMES]
+        if total(trains) + 2 * size > available_mb or total([*trains, copy]) < total(parts):
             return parts
-        return [*parts, PlanPart("Checkpoints", max(0.0, size - self._logits_bytes(rows) / MB))]
+        return [*trains, copy]
 
     def _general_memory(self, rows: int) -> list[PlanPart]:
         """The memory of an engine whose layers were not counted.
@@ -105,7 +137,7 @@ class TrainingLoad:
             PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
             PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
             PlanPart("Activations", (shape.layers * (per_layer + attention) * width + logits) / MB),
-            PlanPart("Libraries", LIBRARIES_MB),
+            PlanPart("Libraries", self._libraries_mb),
         ]
 
     @cached_property
@@ -166,15 +198,51 @@ class TrainingLoad:
             shape, sequences, length, shape.has_maps(dropout, on_cpu=self.on_cpu), self.precision == "float32",
             training.gradient_checkpointing is True, self.spec.adapter is not None, self._format in QUANTIZED,
         )  # fmt: skip
-        return _SCATTER * one.training_bytes + self._converted_bytes + self._logits_bytes(rows)
+        return self._slack * one.training_bytes + self._converted_bytes + self._logits_bytes(rows)
 
     def _evaluation_bytes(self, rows: int) -> float:
+        """What a batch of an evaluation needs: one layer at a time, then the logits."""
         evaluated = max((count for split, count in self.counts.items() if split != "train"), default=0)
-        sequences, length = self._sequences(min(self.spec.evaluation.batch_size or max(64, rows), evaluated))
+        rows = min(rows, evaluated)
+        sequences, length = self._sequences(rows)
         shape = self._shape
         one = Pass(shape, sequences, length, shape.has_maps(0.0, on_cpu=self.on_cpu), True, True, False, False)
         maps = sequences * shape.heads * length**2 * 4 if one.has_maps else 0
-        return one.evaluation_bytes + maps + self._logits_bytes(sequences)
+        return self._slack * (one.evaluation_bytes + maps) + self._converted_bytes + self._evaluated_logits_bytes(rows)
+
+    @property
+    def _loading_bytes(self) -> float:
+        """While weights are read into another format, the largest is there as it was and as it will be."""
+        if self._format == "float32":
+            return 0.0
+        return 1.4 * 4 * max(map(prod, read_weights(self.folder).shapes.values()), default=0)
+
+    @property
+    def _saving_bytes(self) -> float:
+        """Float32 copies of what an adapter is merged into: all of them, or if the model is in less than float32, one.
+
+        The others are then in files of the run, whose pages the system can take back.
+        """
+        if self.spec.adapter is None or self.spec.adapter.get("saved") == "adapter":
+            return 0.0
+        layers = self._layer_sizes
+        copies = 2 * max(layers, default=0)  # the product of the two small matrices, and the layer's own weight
+        return 4 * (copies + (sum(layers) if self._format == "float32" else 0))
+
+    @cached_property
+    def _layer_sizes(self) -> list[int]:
+        """The numbers of each matrix of the model that is no embedding."""
+        shapes = read_weights(self.folder).shapes if self.spec.model.initialise == "pretrained" else {}
+        return [prod(shape) for name, shape in shapes.items() if len(shape) == 2 and not is_embedding(name)]
+
+    @property
+    def _slack(self) -> float:
+        """What the allocator takes for blocks of many sizes: on a CPU with float32 weights it keeps freed ones."""
+        return _KEPT if self.on_cpu and self._format == "float32" else _SCATTER
+
+    @property
+    def _libraries_mb(self) -> float:
+        return LIBRARIES_MB + (0.0 if self.head.declared.over_vocabulary else METRICS_MB)
 
     def _sequences(self, rows: int) -> tuple[int, int]:
         """The sequences of so many rows, and their length: the choices of a row are counted as one."""
@@ -214,8 +282,7 @@ class TrainingLoad:
     @cached_property
     def _converted_bytes(self) -> float:
         """Copies of weights in the format of the computation, where they are held in another."""
-        shapes = read_weights(self.folder).shapes if self.spec.model.initialise == "pretrained" else {}
-        layers = [prod(shape) for name, shape in shapes.items() if len(shape) == 2 and not is_embedding(name)]
+        layers = [*self._layer_sizes]
         if self._format == "float32":  # autocast's copies of all layers, until the step is over
             return 0.0 if self.precision == "float32" else 2 * sum(layers)
         converts = self.precision == "float32" and not keeps_embedding(self._shape.model_type)
@@ -224,21 +291,28 @@ class TrainingLoad:
         return 4 * max(layers, default=0)  # one after another
 
     def _logits_bytes(self, rows: int) -> float:
-        """Logits, their logarithms and their gradients, as many at once as the engine computes."""
-        if not self.head.declared.over_vocabulary:
-            return 0.0
-        shape, tokens = self._shape, rows * self.length
-        if self.head is Head.MASKED_LM:
-            tokens = int(tokens * float(self.spec.task.get("mask_probability", 1.0)))
-        logits, narrow = tokens * shape.vocabulary, 0 if self.precision == "float32" else 2
-        at_once = self._engine.logits_at_once
+        """Logits, their logarithms, and the gradients of both, as many at once as the engine computes."""
+        logits, narrow = self._count_logits(rows), 0 if self.precision == "float32" else 2
+        shape, at_once = self._shape, self._engine.logits_at_once
         if at_once is None or logits <= at_once:
-            return logits * (3 * 4 + 2 * narrow)
+            return logits * (4 * 4 + 2 * narrow)
         if not shape.changes_logits:
             return at_once * (4 + narrow)  # one part becomes its gradient in place
         # Each part makes a gradient of the whole output layer if that trains.
         gradient = 0 if self.spec.adapter is not None else shape.vocabulary * shape.hidden
         return (at_once * 4 + gradient) * 4
+
+    def _evaluated_logits_bytes(self, rows: int) -> float:
+        """Logits and their logarithms, as many at once as the engine computes."""
+        logits, narrow = self._count_logits(rows), 0 if self.precision == "float32" else 2
+        return min(logits, self._engine.logits_at_once or logits) * (2 * 4 + narrow)
+
+    def _count_logits(self, rows: int) -> float:
+        """Over a vocabulary, of so many rows."""
+        tokens = rows * self.length
+        if self.head is Head.MASKED_LM:
+            tokens = int(tokens * float(self.spec.task.get("mask_probability", 1.0)))
+        return tokens * self._shape.vocabulary if self.head.declared.over_vocabulary else 0
 
     def fits(self, rows: int, available_mb: float) -> bool:
         """Whether this many rows per pass need at most the free memory, with no reserve."""

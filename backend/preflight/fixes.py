@@ -62,16 +62,15 @@ def choose_checkpointing(auto: AutoResolution, measured: MemoryFacts) -> AutoRes
     if auto.spec.training.gradient_checkpointing != AUTO:
         return auto
     off, on = (_try_changes(auto.spec, measured, "", {CHECKPOINTING: value}, "") for value in (False, True))
-    is_on = off is not None and on is not None and on.fits and not off.fits
-    reason = ""
-    if is_on:
-        reason = message(
-            "gradient checkpointing on: with it the run needs about {needed} of memory, without it {more}, which is "
-            "not free; each step takes about a third longer",
-            needed=format_size(on.memory_mb),
-            more=format_size(off.memory_mb),
-        )
-    return _with_checkpointing(auto, is_on=is_on, reason=reason)
+    if off is None or on is None or off.fits or not on.fits:
+        return without_checkpointing(auto)
+    reason = message(
+        "gradient checkpointing on: with it the run needs about {needed} of memory, without it {more}, which is "
+        "not free; each step takes about a third longer",
+        needed=format_size(on.memory_mb),
+        more=format_size(off.memory_mb),
+    )
+    return _with_checkpointing(auto, is_on=True, reason=reason)
 
 
 def without_checkpointing(auto: AutoResolution) -> AutoResolution:

@@ -32,8 +32,3 @@ def training_order(spec: RunSpec, train: Features) -> DataOrder:
         training.length_buckets,
         training.drop_last,
     )
-
-
-def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
-    """Rows per evaluation batch: without gradients there is room for more than in training."""
-    return wanted or max(64, micro_batch_size) * replicas

@@ -35,7 +35,7 @@ from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
 from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, new_tokens, open_session
-from backend.preflight.steps import evaluation_rows, total_steps, training_order
+from backend.preflight.steps import total_steps, training_order
 from backend.tasks.task import draws, trains_apart, trivial_scores
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change
@@ -146,7 +146,8 @@ def set_up_run(
     if note and from_step:
         stages.warn("other_plan", note)
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
-    plan = msgspec.structs.replace(plan, trivial=_trivial_scores(session, splits))
+    evaluated_rows = spec.evaluation.batch_size or work.evaluation_rows(micro_batch_size) * split.replicas
+    plan = msgspec.structs.replace(plan, trivial=_trivial_scores(session, splits), evaluation_batch_size=evaluated_rows)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
@@ -163,7 +164,7 @@ def set_up_run(
         best=resume.best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
-        evaluation_batch_size=evaluation_rows(spec.evaluation.batch_size, micro_batch_size, split.replicas),
+        evaluation_batch_size=evaluated_rows,
         model_folder=model.folder,
         device=choice.words,
         precision=choice.precision,

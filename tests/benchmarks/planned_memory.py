@@ -3,8 +3,9 @@
     python -m tests.benchmarks.planned_memory [CASE ...] [--held-back] [--folder DIR] [--again]
 
 Each case builds a model with random weights and a tokenizer of whole words, asks `burnish plan` for the memory, and
-trains a few steps as `burnish train` does, with an evaluation and checkpoints. What counts is the most that the engine
-process ever had resident (`VmHWM`), beside the sum of the plan's parts. With `--folder`, what was measured is kept there,
+trains a few steps as `burnish train` does, each with an evaluation and a checkpoint. What counts is the most that the
+engine process ever had resident (`VmHWM`, but without pages of the run's own files, which leave memory once they are
+written), beside the sum of the plan's parts. With `--folder`, what was measured is kept there,
 and `--again` only plans anew. Linux only, where a process says what its peak was.
 """
 
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -168,7 +169,11 @@ def _compare(cases: dict[str, Case], folder: Path, *, again: bool) -> None:
         )
         parts = ", ".join(f"{part.name} {part.megabytes:,.0f}" for part in plan.memory)
         stages = ", ".join(f"{stage} {most:,.0f}" for stage, most in measured["stages"].items())
-        print(f"    planned: {parts}\n    real: {stages}", file=sys.stderr, flush=True)
+        print(
+            f"    planned ({plan.longest} tokens, {plan.micro_batch_size} rows): {parts}\n    real: {stages}",
+            file=sys.stderr,
+            flush=True,
+        )
     print(f"\n{true} of {len(cases)} plans are at most 5 % below and 15 % above the real peak.")
 
 
@@ -192,9 +197,12 @@ def _build(case: Case, folder: Path) -> Path:
             "max_steps": case.steps, "batch_size": case.batch_size, "learning_rate": 1e-4,
             "checkpoint_every": 1,
         },
-        "evaluation": {"every": case.steps},
+        "evaluation": {"every": 1},
         "hardware": {"device": "cpu"},
     }  # fmt: skip
+    if case.model_type == "qwen2":  # transformers would read the words with a tokenizer of its own
+        _tokenizer(case, folder / "words")
+        values["model"]["tokenizer"] = str(folder / "words")
     if case.task == "seq2seq_lm":
         values["task"] |= {"max_target_length": case.length, "max_new_tokens": 4}
     spec.write_text(json.dumps(spec_file.set_values(values, case.spec)))
@@ -299,14 +307,15 @@ def _train(spec: Path, folder: Path) -> dict[str, Any]:
     run = new_run.write_run(prepared, folder / f"run-{time.time_ns()}")
     process = new_run.start(run, prepared.spec)
     seen: list[tuple[float, float]] = []
-    peak = 0.0
+    peak, has_written = 0.0, False
     while process.poll() is None:
         time.sleep(0.02)
         record = run.process_record()
-        now = _memory(record.engine_pid) if record is not None else None
+        now = _memory(record.engine_pid, run.path) if record is not None else None
         if now is not None:
-            peak = max(peak, now["VmHWM"])
-            seen.append((time.time(), now["VmRSS"]))
+            has_written = has_written or now.written > 0
+            peak = max(peak, now.resident if has_written else now.peak)
+            seen.append((time.time(), now.resident))
     told = landmarks(run.events)
     if getattr(told[-1], "state", "") != "finished":
         sys.exit(f"{run.path} did not finish: {told[-1]}")
@@ -319,13 +328,39 @@ def _train(spec: Path, folder: Path) -> dict[str, Any]:
     return {"peak_mb": peak, "stages": stages, "stage": max(stages, key=lambda name: stages[name])}
 
 
-def _memory(process: int) -> dict[str, float] | None:
+class _Memory(NamedTuple):
+    """What a process has resident in megabytes, the most that it ever had, and what it has of files that it writes."""
+
+    resident: float
+    """Without these files: their pages leave memory once they are on the disk."""
+    peak: float
+    written: float
+
+
+def _memory(process: int, run: Path) -> _Memory | None:
+    """None if the process is gone."""
+    place = Path(f"/proc/{process}")
     try:
-        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+        if str(run) in (place / "maps").read_text():
+            return _by_files((place / "smaps").read_text(), run)
+        lines = (place / "status").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
     found = {name: line.split()[1] for line in lines if (name := line.partition(":")[0]) in ("VmHWM", "VmRSS")}
-    return {name: int(value) * 1024 / MB for name, value in found.items()} if len(found) == 2 else None
+    resident, peak = (int(found.get(name, 0)) * 1024 / MB for name in ("VmRSS", "VmHWM"))
+    return _Memory(resident, peak, written=0.0) if resident else None
+
+
+def _by_files(maps: str, run: Path) -> _Memory:
+    """What a process has resident, told apart by whether it is of the run's own files."""
+    other, written, is_ours = 0, 0, False
+    for line in maps.splitlines():
+        if "-" in line.partition(" ")[0]:
+            is_ours = str(run) in line
+        elif line.startswith("Rss:"):
+            pages = int(line.split()[1])
+            other, written = other + (not is_ours) * pages, written + is_ours * pages
+    return _Memory(other * 1024 / MB, other * 1024 / MB, written * 1024 / MB)
 
 
 def _plan(spec: Path) -> RunPlan:

