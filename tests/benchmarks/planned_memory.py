@@ -78,7 +78,7 @@ CASES = {
          "decoder_attention_heads": 8, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}, 65_001, 48, 12,
     ),
     "GPT-2, 82 M": Case("causal_lm", "gpt2", {"n_embd": 768, "n_layer": 6, "n_head": 12}, 50_257, 256, 4),
-    "Llama, 76 M, packed": Case("causal_lm", "llama", LLAMA, 32_000, 100, 3, {"task.packing": True, "task.max_length": 512}),
+    "Llama, 76 M, packed": Case("causal_lm", "llama", LLAMA, 32_000, 100, 3, {"task.packing": True, "task.rows": "examples", "task.max_length": 512}),
     "Llama, LoRA in bfloat16": Case(
         "causal_lm", "llama", LLAMA, 32_000, 256, 4,
         {"adapter": LORA, "model.weights": "bfloat16", "hardware.precision": "bfloat16"},
