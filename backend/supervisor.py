@@ -1,6 +1,6 @@
 """Runs one attempt: waits its turn, starts the engine, forwards stop requests, ends its processes, records the outcome.
 
-`python -m backend.supervisor RUN [--queue]`, in its own session. It imports only the standard library and
+`python -m backend.supervisor RUN [--queue [COUNT DEVICE …]]`, in its own session. It imports only the standard library and
 light modules of ours, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
@@ -21,6 +21,8 @@ from backend.contract.processes import INTERRUPTIONS, on_interruption, python_co
 from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
     ENDS,
+    WHOLE_COMPUTER,
+    DeviceDemand,
     ExitRecord,
     ProcessRecord,
     RunFolder,
@@ -46,19 +48,24 @@ class GracePeriods:
 
 def main() -> int:
     """Supervise the run named on the command line."""
-    run, options = sys.argv[1:2], sys.argv[2:]
-    if not run or options not in ([], [QUEUE]):
-        return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE}]")
+    run, option, demand = sys.argv[1:2], sys.argv[2:3], sys.argv[3:]
+    if not run or option not in ([], [QUEUE]) or not all(count.isdecimal() for count in demand[:1]):
+        return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE} [COUNT DEVICE …]]")
     folder = RunFolder(run[0])
-    return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=bool(options))
+    queue = (DeviceDemand(int(demand[0]), tuple(demand[1:])) if demand else WHOLE_COMPUTER) if option else None
+    return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=queue)
 
 
 def supervise(
-    folder: RunFolder, command: Sequence[str], patience: GracePeriods = GracePeriods(), *, queue: bool = False
+    folder: RunFolder,
+    command: Sequence[str],
+    patience: GracePeriods = GracePeriods(),
+    *,
+    queue: DeviceDemand | None = None,
 ) -> int:
     """Run `command` as the run's next attempt; 0 on success, 1 on failure, 2 if the run cannot be started.
 
-    With `queue` it starts when earlier runs of the same folder are over.
+    With `queue` it starts when earlier runs of the same folder leave it these devices.
     """
     if not folder.exists():
         return _refuse(
@@ -103,7 +110,7 @@ def supervise(
         os.close(lock)
 
 
-def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: bool) -> int:
+def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: DeviceDemand | None) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
     try:
@@ -117,8 +124,8 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
             )
         )
     stopping = _Shutdown(folder, patience)
-    if queue:
-        run_queue.join(folder)
+    if queue is not None:
+        run_queue.join(folder, queue)
     else:
         folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.

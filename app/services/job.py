@@ -129,8 +129,7 @@ class Jobs(QObject):
 
     def ahead(self, run: Path | str) -> list[RunFolder]:
         """What a queued run is waiting for: the active runs, or else the next one ahead of it."""
-        queue = queue_of(Path(run).parent)
-        return queue.running or queue.ahead(RunFolder(run))[-1:]
+        return queue_of(Path(run).parent).awaited(RunFolder(run))
 
     def start_now(self, run: Path | str) -> str:
         """Start a queued run regardless of others; returns why that failed, or empty."""

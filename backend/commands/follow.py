@@ -283,7 +283,7 @@ def waits_for(folder: RunFolder) -> str:
     if folder.name not in names:
         return ""
     place = f"({names.index(folder.name) + 1} of {len(names)} in the queue)"
-    ahead = queue.running or queue.ahead(folder)[:1]
+    ahead = queue.awaited(folder)
     if not ahead:
         return f"is about to start {place}"
     more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""

@@ -134,13 +134,18 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
 
 
 def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subprocess.Popen[bytes]":
-    """Start the run's next attempt with this spec, now or in its turn; returns the supervisor process.
+    """Start the run's next attempt with this spec, now or once its devices are free; returns the supervisor process.
 
     Raises InputError or RunFailed.
     """
     from backend import registry
+    from backend.hardware import devices
 
-    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=queue)
+    demand = None
+    if queue:
+        found = devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
+        demand = devices.demand(spec, found.devices, found.note)
+    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=demand)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

@@ -50,7 +50,7 @@ def _add_start(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--queue",
         action="store_true",
-        help="wait until the runs that are training or were queued before have ended",
+        help="start when the devices that it needs are free, after the runs queued before",
     )
 
 

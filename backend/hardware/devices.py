@@ -18,6 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import join, message
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
+from backend.contract.run.folder import DeviceDemand
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.engines.cpu_device import cpu_device
@@ -111,17 +112,24 @@ def list_all() -> list[Device]:
     return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
 
 
-def choose(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceChoice:
+def choose(spec: RunSpec, devices: list[Device], note: str = "", taken: frozenset[str] = frozenset()) -> DeviceChoice:
     """The devices and precision of a run. Raises InputError that lists the available devices if it cannot be met.
 
-    `note` is why the engine may not have listed all devices.
+    `note` is why the engine may not have listed all devices. Those `taken` by other runs are the last choice.
     """
-    found = _devices(spec, devices, note)
+    found = _devices(spec, devices, note, taken)
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
     shared = count_processes(spec.hardware) if device.kind == "cpu" else 1
     names = tuple(_name(one) for one in found) * shared
     return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec), shared)
+
+
+def demand(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceDemand:
+    """What a run waits for in the queue. Raises InputError as `choose` does."""
+    chosen = _devices(spec, devices, note, frozenset())
+    pool = chosen if spec.hardware.devices else [one for one in devices if one.kind == chosen[0].kind]
+    return DeviceDemand(len(chosen), tuple(map(_name, pool)))
 
 
 def count_processes(hardware: HardwareSection) -> int:
@@ -139,7 +147,7 @@ def _name(device: Device) -> str:
     return "cpu" if device.kind == "cpu" and device.index == 0 else f"{device.kind}:{device.index}"
 
 
-def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
+def _devices(spec: RunSpec, devices: list[Device], note: str, taken: frozenset[str]) -> list[Device]:
     wanted, numbers = spec.hardware.device, spec.hardware.devices
     if wanted == "auto":
         found = [device for device in devices if device.kind != "cpu"] or devices
@@ -172,7 +180,7 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
             count=len(numbers) if numbers else len(found),
         )
     if not numbers:  # of several the freest, the first where they are alike
-        by_room = sorted(found, key=lambda one: -one.free_mb)
+        by_room = sorted(found, key=lambda one: (_name(one) in taken, -one.free_mb))
         return by_room[: 1 if is_cpu else processes] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if engine.several_processes and processes < len(numbers):

@@ -3,7 +3,7 @@
 import subprocess
 from typing import ClassVar, Protocol
 
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import DeviceDemand, RunFolder
 from backend.contract.spec import HardwareSection
 
 
@@ -13,10 +13,12 @@ class Launcher(Protocol):
     title: ClassVar[str]
     description: ClassVar[str]
 
-    def start(self, folder: RunFolder, hardware: HardwareSection, *, queue: bool = False) -> "subprocess.Popen[bytes]":
+    def start(
+        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceDemand | None = None
+    ) -> "subprocess.Popen[bytes]":
         """Start the run's next attempt, with the environment variables of its `hardware` section.
 
-        Returns its supervisor once `process.json` names the engine, or with `queue` once it waits. Raises InputError
+        Returns its supervisor once `process.json` names the engine, or with `queue` once it waits for these devices. Raises InputError
         if the run is already running, RunFailed if it cannot be started; both in one sentence.
         """
         ...

@@ -5,7 +5,7 @@ import subprocess
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import python_command
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import DeviceDemand, RunFolder
 from backend.contract.spec import HardwareSection
 
 REFUSED = 2
@@ -18,10 +18,13 @@ class Local:
     title = "This computer"
     description = "One process on this computer, which keeps running when the window is closed."
 
-    def start(self, folder: RunFolder, hardware: HardwareSection, *, queue: bool = False) -> "subprocess.Popen[bytes]":
+    def start(
+        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceDemand | None = None
+    ) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
+        waiting = ["--queue", str(queue.count), *queue.devices] if queue is not None else []
         supervisor = subprocess.Popen(
-            python_command("backend.supervisor", str(folder.path), *(["--queue"] if queue else [])),
+            python_command("backend.supervisor", str(folder.path), *waiting),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

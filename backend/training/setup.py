@@ -17,6 +17,7 @@ from backend.contract.catalog import Device
 from backend.contract.messages import message
 from backend.contract.run.events import AnyEvent, ModelLoaded, PlanMade
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.queue import queue_of
 from backend.contract.spec import RunSpec
 from backend.data.batches import longest_sequence
 from backend.data.features import Features
@@ -114,7 +115,7 @@ def set_up_run(
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    choice = _choose_device(spec, engine_kind.devices)
+    choice = _choose_device(folder, spec, engine_kind.devices)
     model_options.check_optimizer(spec, choice.device.kind)
     hosts.same(
         [choice.words, choice.precision],
@@ -172,10 +173,19 @@ def set_up_run(
     )
 
 
-def _choose_device(spec: RunSpec, list_devices: Callable[[], list[Device]]) -> devices.DeviceChoice:
+def _choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], list[Device]]) -> devices.DeviceChoice:
     if spec.hardware.device != "cpu":
         claims.claim()  # before the free memory is measured: a model that only waits makes room
-    return devices.choose(spec, list_devices())
+    available = list_devices()
+    choice = devices.choose(spec, available, taken=_devices_of_others(folder) if len(available) > 1 else frozenset())
+    if choice.hosts == 1:
+        folder.claim_devices(dict.fromkeys(choice.names))
+    return choice
+
+
+def _devices_of_others(folder: RunFolder) -> frozenset[str]:
+    others = (run for run in queue_of(folder.path.parent).running if run.name != folder.name)
+    return frozenset().union(*(run.claimed_devices() or () for run in others))
 
 
 def _read(

@@ -54,6 +54,27 @@ def queued(burnish: Burnish, name: str) -> RunFolder:
     return RunFolder(started["run"])
 
 
+@pytest.mark.slow
+def test_two_queued_runs_compute_beside_each_other_on_two_devices(burnish: Burnish, clock):
+    burnish.in_process = False
+    hardware = {"engine": "jax", "environment": {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}}
+    spec = burnish.spec("two.yaml", training=LONG, evaluation={"every": "never"}, hardware=hardware)
+    spec.write_text(spec.read_text(encoding="utf-8").replace("  threads: 1\n", ""), encoding="utf-8")
+    runs = []
+    for name in ("one", "two", "three"):
+        done = burnish("train", str(spec), "--set", f"name={name}", "--queue", "--detach", "--json")
+        assert done.stdout, done.stderr
+        runs.append(RunFolder(json.loads(done.stdout)["run"]))
+    try:
+        wait_for(lambda: [run.claimed_devices() for run in runs[:2]] == [{"cpu"}, {"cpu:1"}], clock)
+        wait_for(lambda: all(b"StepFinished" in run.events.read_bytes() for run in runs[:2]), clock)
+        assert runs[2].is_queued()
+    finally:
+        for run in reversed(runs):
+            run.request("stop")
+        wait_for(lambda: ended(*runs), clock)
+
+
 def ended(*folders: RunFolder) -> bool:
     return all(folder.life() == "ended" for folder in folders)
 

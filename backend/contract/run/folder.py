@@ -6,6 +6,7 @@ import platform
 import re
 import time
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -51,6 +52,25 @@ class ProcessRecord:
 
 
 @dataclass(frozen=True)
+class DeviceDemand:
+    """How many of which devices a queued run needs; without names, the whole computer."""
+
+    count: int = 1
+    devices: tuple[str, ...] = ()
+
+
+WHOLE_COMPUTER = DeviceDemand()
+
+
+@dataclass(frozen=True)
+class DeviceClaim:
+    """`devices.json`: the devices on which an attempt computes; written only by the engine."""
+
+    attempt: int
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ExitRecord:
     """`exit.json`: how an attempt's process ended; `returncode` is negative for a signal, as in subprocess."""
 
@@ -76,6 +96,7 @@ class RunFolder:
         self.log = self.path / "process.log"
         self.exit = self.path / "exit.json"
         self.queued = self.path / "queued"
+        self.devices = self.path / "devices.json"
         self.events = self.path / "events.jsonl"
         self.plan = self.path / "plan.json"
         self.facts = self.path / "facts.json"
@@ -185,9 +206,9 @@ class RunFolder:
 
     # The queue: while `queued` is there, the run's supervisor waits for its turn. Whoever takes it away lets it begin.
 
-    def join_queue(self, after: float = 0.0) -> None:
+    def join_queue(self, after: float = 0.0, demand: DeviceDemand = WHOLE_COMPUTER) -> None:
         """Called by the supervisor, which holds the lock: queue the run behind any run that joined until `after`."""
-        write_json(self.queued, {"joined": max(time.time(), after + 0.001)})
+        write_json(self.queued, {"joined": max(time.time(), after + 0.001), **asdict(demand)})
 
     def leave_queue(self) -> None:
         """Leave the queue. Windows keeps a file while someone reads it, and runs further back in the queue do."""
@@ -206,6 +227,21 @@ class RunFolder:
             return None
         except (ValueError, KeyError, TypeError):
             return 0.0
+
+    def demand(self) -> DeviceDemand:
+        """What the run waits for in the queue."""
+        found = _read_record(self.queued, DeviceDemand) or WHOLE_COMPUTER
+        return DeviceDemand(max(1, found.count), tuple(map(str, found.devices)))
+
+    def claim_devices(self, names: Iterable[str]) -> None:
+        """Called by the engine: keep others in the queue from these devices until the attempt is over."""
+        record = self.process_record()
+        write_json(self.devices, asdict(DeviceClaim(record.attempt if record else 0, tuple(names))))
+
+    def claimed_devices(self) -> frozenset[str] | None:
+        """The devices of the current attempt; None as long as it has not chosen any."""
+        claim, record = _read_record(self.devices, DeviceClaim), self.process_record()
+        return frozenset(map(str, claim.devices)) if claim and record and claim.attempt == record.attempt else None
 
     def is_queued(self) -> bool:
         """Whether the run is waiting now; a lost run is not."""

@@ -1,12 +1,15 @@
-"""The queue: runs of one folder that start one after another, when those before them have ended (stdlib only)."""
+"""The queue: runs of one folder that start in turn, as soon as the devices that they need are free (stdlib only)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import TypeVar
 
-from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, RunFolder, run_folders
 from backend.contract.run.lock import hold_lock
 
+Run = TypeVar("Run")
 DECIDING = ".queue.lock"
 """In the runs' folder; held while a run checks whether it is its turn, so that two never check at once."""
 
@@ -21,7 +24,42 @@ class RunQueue:
 
     def ahead(self, folder: RunFolder) -> list[RunFolder]:
         """The runs that the queued `folder` is waiting for."""
-        return [*self.running, *takewhile(lambda other: not _is_same(other, folder), self.waiting)]
+        earlier = takewhile(lambda other: not _is_same(other, folder), self.waiting)
+        return runs_ahead(
+            folder.demand(),
+            [(run, run.claimed_devices()) for run in self.running],
+            [(run, run.demand()) for run in earlier],
+        )
+
+    def awaited(self, folder: RunFolder) -> list[RunFolder]:
+        """What to tell people that it is waiting for: the active ones of `ahead`, or else the next one."""
+        ahead = self.ahead(folder)
+        return [run for run in ahead if run in self.running] or ahead[-1:]
+
+
+def runs_ahead(
+    demand: DeviceDemand,
+    running: Iterable[tuple[Run, frozenset[str] | None]],
+    earlier: Iterable[tuple[Run, DeviceDemand]],
+) -> list[Run]:
+    """The running runs, with their devices, and the queued ones before it that leave a run too few devices.
+
+    A run that has not chosen its devices yet, or whose devices are unknown, may take any.
+    """
+    wanted, ahead = set(demand.devices), []
+    free = wanted
+    for run, claimed in running:
+        taken = wanted if claimed is None else wanted & claimed
+        if taken or not wanted:
+            ahead.append(run)
+            free = free - taken
+    left = len(free)
+    for run, other in earlier:
+        shared = wanted & set(other.devices) if other.devices else wanted
+        if shared or not wanted:
+            ahead.append(run)
+            left -= min(other.count, len(shared)) if other.devices else len(shared)
+    return [] if wanted and left >= demand.count else ahead
 
 
 def queue_of(runs: Path) -> RunQueue:
@@ -31,16 +69,16 @@ def queue_of(runs: Path) -> RunQueue:
     return RunQueue([run for run, since in alive if since is None], [run for *_, run in waiting])
 
 
-def join(folder: RunFolder) -> None:
+def join(folder: RunFolder, demand: DeviceDemand = WHOLE_COMPUTER) -> None:
     """Queue a run behind those already waiting, even if the clock was set back."""
     joined = (run.queued_since() or 0.0 for run in queue_of(folder.path.parent).waiting)
-    folder.join_queue(after=max(joined, default=0.0))
+    folder.join_queue(after=max(joined, default=0.0), demand=demand)
 
 
 def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
-    """Whether `folder` must wait for `other`: it is running, or joined the queue earlier."""
-    own = folder.queued_since()
-    if own is None or not other.is_carried():
+    """Whether `folder` must wait for `other`, whatever others do: it is running, or joined the queue earlier."""
+    own, demand = folder.queued_since(), folder.demand()
+    if own is None or not other.is_carried() or demand.count < len(demand.devices):
         return False
     since = other.queued_since()
     return since is None or (since, other.name) < (own, folder.name)

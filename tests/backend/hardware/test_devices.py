@@ -9,10 +9,11 @@ import pytest
 
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
+from backend.contract.run.folder import DeviceDemand
 from backend.contract.spec import RunSpec, run_spec
 from backend.engines.cpu_device import emulates_bfloat16
 from backend.hardware import planner
-from backend.hardware.devices import choose
+from backend.hardware.devices import choose, demand
 
 PROCESSOR = Device("cpu", 0, "Processor", 8000, 4000, ["float32", "bfloat16"])
 CARDS = [Device("cuda", index, f"Card {index}", 16000, 12000, ["float32", "float16"]) for index in range(2)]
@@ -39,6 +40,26 @@ def test_of_several_accelerators_the_freest_is_taken_and_the_first_of_equals():
     assert choose(spec(), [busy, CARDS[1], PROCESSOR]).words == "cuda:1"
     assert choose(spec(devices=[0]), [busy, CARDS[1], PROCESSOR]).words == "cuda:0"
     assert choose(spec(engine="jax"), [*CARDS, PROCESSOR]).words == "cuda:0"
+
+
+def test_a_device_that_another_run_uses_is_the_last_choice():
+    busy = Device("cuda", 1, "Card 1", 16000, 500, ["float32"])
+    assert choose(spec(), [CARDS[0], busy, PROCESSOR], taken=frozenset({"cuda:0"})).words == "cuda:1"
+    assert choose(spec(), [CARDS[0], PROCESSOR], taken=frozenset({"cuda:0"})).words == "cuda:0"
+
+
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ({}, DeviceDemand(1, ("cuda:0", "cuda:1"))),
+        ({"processes": 2}, DeviceDemand(2, ("cuda:0", "cuda:1"))),
+        ({"devices": [1]}, DeviceDemand(1, ("cuda:1",))),
+        ({"device": "cpu"}, DeviceDemand(1, ("cpu",))),
+        ({"device": "cpu", "processes": 2}, DeviceDemand(1, ("cpu",))),
+    ],
+)
+def test_a_queued_run_waits_for_as_many_devices_as_it_needs(hardware: dict[str, Any], expected: DeviceDemand):
+    assert demand(spec(**hardware), [*CARDS, PROCESSOR]) == expected
 
 
 def test_bfloat16_on_a_processor_without_units_for_it_is_called_slow():

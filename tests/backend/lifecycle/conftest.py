@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from backend import process_tree
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, RunFolder
 
 SUPERVISE = """
 import sys
 from backend import supervisor
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import DeviceDemand, RunFolder
 from backend.supervisor import GracePeriods, supervise
 supervisor.POLL_SECONDS = 0.02  # so that no test waits for a look
 folder, script, polite, *queue = sys.argv[1:]
 command, patience = [sys.executable, "-c", script, folder], GracePeriods(float(polite))
-sys.exit(supervise(RunFolder(folder), command, patience, queue=bool(queue)))
+demand = DeviceDemand(int(queue[0]), tuple(queue[1:])) if queue else None
+sys.exit(supervise(RunFolder(folder), command, patience, queue=demand))
 """
 
 Supervise = Callable[..., "subprocess.Popen[str]"]
@@ -40,9 +41,14 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
     started: list[subprocess.Popen[str]] = []
 
     def start(
-        script: str, polite: float = 60, *, run: RunFolder = folder, queue: bool = False
+        script: str,
+        polite: float = 60,
+        *,
+        run: RunFolder = folder,
+        queue: bool = False,
+        demand: DeviceDemand = WHOLE_COMPUTER,
     ) -> "subprocess.Popen[str]":
-        more = ["--queue"] if queue else []
+        more = [str(demand.count), *demand.devices] if queue else []
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), *more],
             stderr=subprocess.PIPE,

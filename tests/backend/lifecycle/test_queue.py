@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backend import process_tree
 from backend.contract.run import queue
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, ProcessRecord, RunFolder
 from backend.contract.run.lock import RunLocked, hold_lock
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
@@ -26,6 +27,13 @@ with (folder.parent / "order.txt").open("a") as file: file.write(folder.name + "
 while not (folder / "end").exists(): time.sleep(0.01)
 with (folder.parent / "order.txt").open("a") as file: file.write(folder.name + " ends\\n")
 """
+CLAIMING = f"""
+import sys
+from backend.contract.run.folder import RunFolder
+RunFolder(sys.argv[1]).claim_devices(["{{device}}"])
+{UNTIL_TOLD.replace("{", "{{").replace("}", "}}")}
+"""
+CARDS = ("cuda:0", "cuda:1")
 STUBBORN = """
 import os, pathlib, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -107,6 +115,71 @@ def test_with_nothing_before_it_a_queued_run_begins_at_once(folder: RunFolder, s
     assert supervise("pass", queue=True).wait() == 0
 
     assert not folder.queued.exists()
+
+
+def test_a_queued_run_starts_beside_another_on_a_device_that_is_free(folder, run, supervise, until) -> None:
+    supervise(CLAIMING.format(device="cuda:0"))
+    until(lambda: folder.claimed_devices() == {"cuda:0"})
+    beside, behind = run("beside"), run("behind")
+    supervise(CLAIMING.format(device="cuda:1"), run=beside, queue=True, demand=DeviceDemand(1, CARDS))
+    until(lambda: beside.claimed_devices() == {"cuda:1"})
+    supervise(CLAIMING.format(device="cuda:0"), run=behind, queue=True, demand=DeviceDemand(1, CARDS))
+    until(behind.is_queued)
+    assert {run.name for run in queue.queue_of(folder.path.parent).ahead(behind)} == {folder.name, "beside"}
+
+    end(folder)
+    until(lambda: behind.claimed_devices() == {"cuda:0"})
+    assert beside.life() == "alive"
+
+
+def test_a_run_that_needs_two_devices_waits_for_two_and_is_not_overtaken(folder, run, supervise, until) -> None:
+    supervise(CLAIMING.format(device="cuda:0"))
+    until(lambda: folder.claimed_devices() == {"cuda:0"})
+    large, small = run("large"), run("small")
+    supervise(UNTIL_TOLD, run=large, queue=True, demand=DeviceDemand(2, CARDS))
+    until(large.is_queued)
+    supervise(UNTIL_TOLD, run=small, queue=True, demand=DeviceDemand(1, CARDS))
+    until(small.is_queued)
+    assert [run.name for run in queue.queue_of(folder.path.parent).ahead(small)] == [folder.name, "large"]
+
+    end(folder)
+    until(lambda: "large begins" in told(folder))
+    assert waiting(folder) == ["small"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "claims", "earlier", "ahead"),
+    [
+        (DeviceDemand(1, ("cpu",)), [{"cuda:0"}], [], []),  # a run on the CPU beside one on a GPU
+        (DeviceDemand(1, ("cuda:1",)), [{"cuda:0"}], [], []),  # pinned to a free one
+        (DeviceDemand(1, ("cuda:0",)), [{"cuda:0"}], [], ["running 0"]),
+        (DeviceDemand(1, CARDS), [None], [], ["running 0"]),  # may take any
+        (DeviceDemand(1, CARDS), [], [DeviceDemand(1, CARDS)], []),
+        (DeviceDemand(1, CARDS), [{"cuda:1"}], [DeviceDemand(1, CARDS)], ["running 0", "queued 0"]),
+        (DeviceDemand(1, CARDS), [], [WHOLE_COMPUTER], ["queued 0"]),
+        (WHOLE_COMPUTER, [{"cuda:0"}], [], ["running 0"]),
+        (WHOLE_COMPUTER, [], [], []),
+    ],
+)
+def test_a_run_waits_only_for_those_that_leave_it_too_few_devices(demand, claims, earlier, ahead) -> None:
+    running = [(f"running {place}", claim) for place, claim in enumerate(claims)]
+    queued = [(f"queued {place}", other) for place, other in enumerate(earlier)]
+    assert queue.runs_ahead(demand, running, queued) == ahead
+
+
+def test_a_claim_of_an_earlier_attempt_holds_nothing(folder: RunFolder) -> None:
+    record = ProcessRecord(1, "host", "boot", 1, 1, 0.0)
+    folder.write_process_record(record)
+    folder.claim_devices(["cuda:0"])
+    assert folder.claimed_devices() == {"cuda:0"}
+    folder.write_process_record(replace(record, attempt=2))
+    assert folder.claimed_devices() is None
+
+
+@pytest.mark.parametrize("words", ["", "[]", '{"joined": 1, "count": "x"}', '{"joined": 1, "devices": 3}'])
+def test_a_demand_that_cannot_be_read_waits_for_the_whole_computer(folder: RunFolder, words: str) -> None:
+    folder.queued.write_text(words)
+    assert folder.demand() == WHOLE_COMPUTER
 
 
 def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, run, supervise, until) -> None:
@@ -269,7 +342,7 @@ def test_the_launcher_returns_while_the_run_waits(folder: RunFolder, run, superv
     until(lambda: told(folder))
     second = run("second")
 
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=True)
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
 
     assert second.is_queued()
     second.request("stop")
@@ -284,7 +357,7 @@ def test_words_of_the_interpreter_do_not_keep_a_run_from_waiting(
     monkeypatch.setenv("PYTHONWARNINGS", "nonsense")
 
     second = run("second")
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=True)
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
 
     assert second.is_queued()
     second.request("stop")
@@ -303,7 +376,7 @@ def test_a_waiting_supervisor_costs_next_to_no_time(folder: RunFolder, run, supe
     supervise(UNTIL_TOLD)
     until(lambda: told(folder))
     second = run("second")
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=True)
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
     before, began = computed(supervisor.pid), time.monotonic()
     until(lambda: time.monotonic() - began > 1.5)
 
