@@ -30,7 +30,7 @@ _BYTES = 4
 """Of a parameter: new weights are drawn in 32 bit."""
 LIBRARIES_MB, METRICS_MB = 400.0, 110.0
 """Resident memory of Python with PyTorch, transformers and the data, and what scikit-learn adds (measured on Linux)."""
-_SCATTER, _KEPT = 1.05, 1.25
+_SCATTER, _KEPT = 1.05, 1.3
 """What an allocator takes for blocks of many sizes as a multiple of their sum, and one that keeps what was freed."""
 TIMES = ("Evaluation", "Loading", "Saving")
 """Parts that say when a run needs more than in a training step."""
@@ -237,8 +237,12 @@ class TrainingLoad:
 
     @property
     def _slack(self) -> float:
-        """What the allocator takes for blocks of many sizes: on a CPU with float32 weights it keeps freed ones."""
-        return _KEPT if self.on_cpu and self._format == "float32" else _SCATTER
+        """What the allocator takes for blocks of many sizes.
+
+        On a CPU with float32 weights it keeps freed blocks. With others, float32 copies of weights come and go between
+        activations, unless less than float32 is computed.
+        """
+        return _KEPT if self.on_cpu and "float32" in (self._format, self.precision) else _SCATTER
 
     @property
     def _libraries_mb(self) -> float:
@@ -295,7 +299,7 @@ class TrainingLoad:
         logits, narrow = self._count_logits(rows), 0 if self.precision == "float32" else 2
         shape, at_once = self._shape, self._engine.logits_at_once
         if at_once is None or logits <= at_once:
-            return logits * (4 * 4 + 2 * narrow)
+            return self._slack * logits * (4 * 4 + 2 * narrow)
         if not shape.changes_logits:
             return at_once * (4 + narrow)  # one part becomes its gradient in place
         # Each part makes a gradient of the whole output layer if that trains.

@@ -76,7 +76,7 @@ def test_parts_of_the_logits_do_not_grow_with_the_batch():
 
 def test_few_logits_are_computed_at_once():
     each = 4 * 512 * 30_522 / 1e6  # the logits, their logarithms, and the gradients of both
-    assert logits_mb("torch", 1) == pytest.approx(4 * each, rel=0.2)
+    assert 4 * each < logits_mb("torch", 1) < 5.5 * each
 
 
 @pytest.mark.parametrize(
