@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -40,17 +41,24 @@ def start(folder: RunFolder, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+@pytest.fixture
+def left() -> Callable[[], set[psutil.Process]]:
+    """The processes that a test has left, without those of other tests before it."""
+    before = set(psutil.Process().children())
+    return lambda: set(psutil.Process().children()) - before
+
+
 def finishes(folder: RunFolder) -> str:
     """The program of a first process that completes the run, and is slow to end."""
     event = msgspec.json.encode(RunFinished(time=time.time() + 60, state="finished", step=9)).decode()
     return f"open({str(folder.events)!r}, 'w').write({event!r} + chr(10)); import time; time.sleep(60)"
 
 
-def test_the_first_one_ends_with_another_that_dies(start):
+def test_the_first_one_ends_with_another_that_dies(start, left):
     returncode, last = start(SLEEPS, FAILS)
     assert (returncode, last.state, last.code) == (1, "failed", "process_lost")
     assert last.message == "rank 1: the process exited with code 3"
-    assert not psutil.Process().children()
+    assert not left()
 
 
 def test_the_end_of_its_log_is_shown(start):
@@ -81,9 +89,9 @@ def test_it_failed_at_the_last_step_of_its_own_attempt(folder: RunFolder, start)
     assert start(SLEEPS, FAILS)[1].step == 60
 
 
-def test_none_is_left_if_one_cannot_be_started(folder: RunFolder, monkeypatch: pytest.MonkeyPatch):
+def test_none_is_left_if_one_cannot_be_started(folder: RunFolder, left, monkeypatch: pytest.MonkeyPatch):
     commands = iter([[sys.executable, "-c", SLEEPS], ["/no/such/program"]])
     monkeypatch.setattr(processes, "python_command", lambda *_: next(commands))
     with pytest.raises(OSError, match="no/such"):
         processes.run(folder)
-    assert not psutil.Process().children()
+    assert not left()
