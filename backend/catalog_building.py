@@ -142,7 +142,6 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
         architectures=list(engine.architectures()),
         optimizers=list(engine.optimizers),
         continues=list(engine.continues),
-        several_devices=bool(engine.several_devices),
     )
 
 

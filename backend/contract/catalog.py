@@ -86,8 +86,6 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """Optimizers that it has; empty where it has them all."""
     continues: list[str] = []
     """Engines whose checkpoints it can continue from, with their weights and a new optimizer."""
-    several_devices: bool = False
-    """Whether one run may train on several devices at a time."""
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ class LoadRequest:
     training: TrainingSection | None
     """None loads for evaluation only: no optimizer, nothing trainable."""
     devices: tuple[str, ...]
-    """`cpu`, `cuda:0` …, already decided; one, where the engine does not take several."""
+    """`cpu`, `cuda:0` …, already decided."""
     precision: Literal["float32", "bfloat16", "float16"]
     vocabulary: int
     """Tokens that the tokenizer knows, added ones included; embeddings are enlarged only if they have fewer rows."""
@@ -117,10 +117,8 @@ class EngineEntry(Protocol):
     """The extra of burnish that installs them."""
     optimizers: ClassVar[tuple[str, ...]]
     """Those that it has; empty where it has all that are registered."""
-    several_devices: ClassVar[bool]
-    """Whether a run trains on several devices."""
     several_processes: ClassVar[bool]
-    """Whether it does so with a process for each, and is an `EngineOfProcesses`; else one process has all of them."""
+    """Whether each of several devices has a process, and it is an `EngineOfProcesses`; else one process has them all."""
     weight_formats: ClassVar[tuple[Format, ...]]
     """In which it can hold weights that are not trained."""
     adapter_initializations: ClassVar[tuple[str, ...]]

@@ -190,13 +190,6 @@ def _devices(spec: RunSpec, devices: list[Device], note: str, taken: frozenset[s
             processes=processes,
             count=len(numbers),
         )
-    if len(numbers) > 1 and not engine.several_devices:
-        raise InputError(
-            "hardware.devices: {title} trains on one device at a time here; give one number, or "
-            "choose an engine that supports several",
-            "hardware.devices",
-            title=engine.title,
-        )
     by_number = {device.index: device for device in found}
     for number in numbers:
         if number not in by_number:

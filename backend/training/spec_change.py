@@ -110,8 +110,6 @@ def _for_engine(spec: RunSpec, engine: str) -> HardwareSection:
     kept = {key: value for key, value in hardware.items() if key in known} | {"engine": engine}
     if kept["device"] not in DEVICES_OF_EVERY_ENGINE:
         kept["device"] = "auto"
-    if not kind.several_devices and len(kept["devices"] or []) > 1:
-        kept["devices"] = None
     if not kind.several_processes:
         kept["processes"] = AUTO
     return HardwareSection.model_validate(kept)

@@ -18,10 +18,12 @@ def candidate_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
 
 
 def selected_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
-    """The devices that the draft would train on; the first if it names none."""
+    """The devices that the draft would train on; if it names none, those with the most free memory, one per process."""
     possible, numbers = candidate_devices(draft, devices), draft.get("hardware.devices")
     if not numbers:
-        return possible[:1]
+        processes = draft.get("hardware.processes")
+        count = processes if isinstance(processes, int) and possible and possible[0].kind != "cpu" else 1
+        return sorted(possible, key=lambda device: -device.free_mb)[:count]
     return [device for device in possible if device.index in numbers]
 
 

@@ -205,8 +205,7 @@ class HardwareSection(Section):
             self.device.addItem(tr("{value} (not on this computer)", value=value), value)
         self.device.setCurrentIndex(self.device.findData(value))
         possible, taken = candidate_devices(self._draft, self.present), selected_devices(self._draft, self.present)
-        entry = self._entry()
-        self.devices.show_devices(self.present, possible, taken, entry is not None and entry.several_devices)
+        self.devices.show_devices(self.present, possible, taken)
         self.devices.setVisible(bool(self.present))
         self._show_precision()
 
@@ -293,14 +292,13 @@ def _one_per_kind(devices: Sequence[Device]) -> list[Device]:
 
 
 class DeviceTable(QWidget):
-    """Emits `chosen` with the numbers of the devices, or None for the first."""
+    """Emits `chosen` with the numbers of the devices, or None if the backend may choose."""
 
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.boxes: dict[int, QCheckBox] = {}
-        self._several = False
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 2)
         self._grid.setHorizontalSpacing(10)
@@ -308,14 +306,12 @@ class DeviceTable(QWidget):
         self._grid.setColumnStretch(0, 1)
         self._shown: object = None
 
-    def show_devices(
-        self, devices: Sequence[Device], possible: Sequence[Device], ticked: Sequence[Device], several: bool
-    ) -> None:
-        """All `devices`; of the `possible` ones one is taken, or several where the engine trains on several."""
-        content = (list(devices), list(possible), list(ticked), several)
+    def show_devices(self, devices: Sequence[Device], possible: Sequence[Device], ticked: Sequence[Device]) -> None:
+        """All `devices`; the `possible` ones can be ticked."""
+        content = (list(devices), list(possible), list(ticked))
         if content == self._shown:
             return
-        self._shown, self._several = content, several
+        self._shown = content
         self._clear()
         offers = len(possible) > 1
         for row, device in enumerate(devices):
@@ -336,16 +332,11 @@ class DeviceTable(QWidget):
     def _box(self, device: Device, ticked: bool) -> QCheckBox:
         box = self.boxes[device.index] = QCheckBox(device_words(device))
         box.setChecked(ticked)
-        if not self._several:
-            box.setToolTip(tr("This engine trains on one device at a time"))
-        box.clicked.connect(lambda on, index=device.index: self._on_ticked(index, on))
+        box.clicked.connect(self._on_ticked)
         return box
 
-    def _on_ticked(self, index: int, on: bool) -> None:
-        if not self._several:
-            numbers = [index] if on else []
-        else:
-            numbers = [number for number, box in self.boxes.items() if box.isChecked()]
+    def _on_ticked(self) -> None:
+        numbers = [number for number, box in self.boxes.items() if box.isChecked()]
         self._shown = None  # whatever the draft says next is shown
         self.chosen.emit(numbers or None)
 

@@ -56,7 +56,6 @@ class JaxEntry:
     requires = ("jax", "flax", "optax", "orbax-checkpoint", "transformers", "safetensors")
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
-    several_devices = True
     several_processes = False
     weight_formats = ("float32",)
     adapter_initializations = ("default",)

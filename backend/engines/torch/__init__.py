@@ -42,7 +42,7 @@ class TorchEntry:
     requires = ("torch", "transformers", "accelerate", "safetensors")
     extra = "torch"
     optimizers = ()
-    several_devices = several_processes = True
+    several_processes = True
     weight_formats = FORMATS
     adapter_initializations = get_args(Initialization)
     logits_at_once = 1 << 25
