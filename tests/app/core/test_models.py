@@ -61,6 +61,11 @@ def test_the_wish_follows_the_draft_and_its_device():
     assert free_mb(draft, []) == 0
 
 
+def test_what_fits_is_judged_by_the_freest_device():
+    cards = [Device("cuda", number, "Card", 80000, free) for number, free in enumerate((2000, 79000))]
+    assert free_mb(Draft({"task": {"type": "causal_lm"}}), cards) == 79000
+
+
 def test_the_worst_obstacle_is_said_first_with_the_way_out():
     def met(**facts: object) -> str:
         found = obstacle(ModelDescription(name="x", **facts), False, Draft({"task": {"max_length": 512}}))  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
+from app.core.draft.device_choice import selected_devices
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.pages.new_run.draft_checks import DraftChecks
@@ -108,10 +109,7 @@ def model_filter(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
 
 
 def free_mb(draft: Draft, devices: Sequence[Device]) -> float:
-    """Free memory of the run's device, at most its limit; 0 if none was queried yet."""
-    wanted = str(draft.get("hardware.device", "auto"))
-    fitting = [one for one in devices if wanted in ("auto", one.kind)]
-    best = next((one for one in fitting if one.kind != "cpu"), next(iter(fitting), None))
-    free = best.free_mb if best else 0.0
+    """Free memory of the run's devices, at most their limit; 0 if none was queried yet."""
+    free = min((one.free_mb for one in selected_devices(draft, devices)), default=0.0)
     limit = draft.get("hardware.memory_limit")
     return min(free, limit * 1000) if isinstance(limit, int | float) and free else free
