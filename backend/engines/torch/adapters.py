@@ -21,7 +21,6 @@ from transformers.pytorch_utils import Conv1D
 
 from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
@@ -34,6 +33,7 @@ from backend.engines.torch.frozen_weights import (
     parameter_count,
     save_float32,
 )
+from backend.engines.torch.heads import head_modules
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
 
 
@@ -46,7 +46,7 @@ class Adapter:
         self._settings: Any = loading.adapter
         self._resized = bool(loaded.resized)
         self._in_full = _fully_trained(model, loading, loaded)
-        meant = _targets(model, self._settings.targets, heads(model, loading.head.head))
+        meant = _targets(model, self._settings.targets, head_modules(model, loading.head.head))
         # A matrix without anything learnt in it has nothing to be adapted.
         targets = [name for name in meant if not any(_is_inside(new, name) for new in self._in_full)]
         if self._settings.saved == "adapter":
@@ -125,7 +125,7 @@ class Adapter:
 
     def _modules_to_save(self) -> set[str]:
         """The fully trained modules, in the form of PEFT's `modules_to_save`."""
-        tops = set(heads(self._model, self._loading.head.head))
+        tops = set(head_modules(self._model, self._loading.head.head))
         return {next((top for top in tops if _is_inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
     def _check_alone(self) -> None:
@@ -155,19 +155,6 @@ def _old_names() -> Iterator[None]:
     with catch_warnings():
         filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
-
-
-def heads(model: PreTrainedModel, head: Head) -> list[str]:
-    """The modules that a task adds to the model; none for language models, which have their own output layer."""
-    if head.declared.over_vocabulary:
-        return []
-    words = model.get_input_embeddings()
-    return [
-        name
-        for name, part in model.named_children()
-        if any(True for _ in part.parameters())
-        and not any(isinstance(each, nn.ModuleList) or each is words for each in part.modules())
-    ]
 
 
 def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
@@ -206,7 +193,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
 
 def _fully_trained(model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> set[str]:
     """Heads and newly drawn parameters; the word embedding too if it has new rows."""
-    tops, new = heads(model, loading.head.head), set(loaded.new_weights)
+    tops, new = head_modules(model, loading.head.head), set(loaded.new_weights)
     names = dict(model.named_parameters())
     found = {name for name in names if name in new or any(_is_inside(name, top) for top in tops)}
     if loaded.resized:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 import transformers
+from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from transformers import (
     AutoModelForCausalLM,
@@ -18,6 +19,7 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     PreTrainedConfig,
+    PreTrainedModel,
 )
 
 from backend.contract.errors import InputError
@@ -403,6 +405,19 @@ def _shift_to_target(values: np.ndarray) -> np.ndarray:
     moved = np.zeros_like(values)
     moved[:, 1:] = values[:, :-1]
     return moved
+
+
+def head_modules(model: PreTrainedModel, head: Head) -> list[str]:
+    """The modules on top of a body, without layers and word embedding; none for language models, whose output is their own."""
+    if head.declared.over_vocabulary:
+        return []
+    words = model.get_input_embeddings()
+    return [
+        name
+        for name, part in model.named_children()
+        if any(True for _ in part.parameters())
+        and not any(isinstance(each, nn.ModuleList) or each is words for each in part.modules())
+    ]
 
 
 HEADS: dict[Head, type[TorchHead]] = {

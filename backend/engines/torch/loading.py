@@ -21,7 +21,7 @@ from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, is_known, resize_embedding
 from backend.engines.torch import frozen_weights
-from backend.engines.torch.heads import HEADS
+from backend.engines.torch.heads import HEADS, head_modules
 from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.optimizer import freeze
 from backend.engines.weight_formats import frozen_format
@@ -193,8 +193,7 @@ def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Itera
 def _trained_names(loading: LoadRequest, skeleton: PreTrainedModel) -> set[str]:
     """The model's own parameters that train or whose values are not all in its file; an adapter's are not there yet."""
     found = _absent_names(loading, skeleton)
-    if not loading.head.head.declared.over_vocabulary:
-        found |= _head_parameters(skeleton).keys()
+    found |= _head_parameters(skeleton, loading.head.head).keys()
     if is_alone(loading.folder):  # what an adapter stores in full
         with safe_open(loading.folder / WEIGHTS, framework="pt") as file:
             found |= {name.removeprefix(PREFIX) for name in file.keys()}  # noqa: SIM118
@@ -257,8 +256,7 @@ def _names_of_body(made: Any, config: PreTrainedConfig) -> dict[str, str] | None
 
 
 def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
-    expected = set() if head.declared.over_vocabulary else set(_head_parameters(model))
-    if body := sorted(mismatched - expected):
+    if body := sorted(mismatched - _head_parameters(model, head).keys()):
         raise InputError(
             "model.config: with these changes {body} has a different shape than in the file; undo "
             "them or set model.initialise to from_config",
@@ -267,14 +265,8 @@ def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Hea
         )
 
 
-def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """The parameters on top of the body: modules that contain neither layers nor the word embedding."""
-    words = model.get_input_embeddings()
-    tops = [
-        name
-        for name, part in model.named_children()
-        if not any(isinstance(each, torch.nn.ModuleList) or each is words for each in part.modules())
-    ]
+def _head_parameters(model: PreTrainedModel, head: Head) -> dict[str, torch.nn.Parameter]:
+    tops = head_modules(model, head)
     return {name: each for name, each in model.named_parameters() if name.partition(".")[0] in tops}
 
 
@@ -282,7 +274,7 @@ def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadReq
     """Reorder a stored head's rows to match the labels; returns the parameters to draw if it has different ones."""
     if loading.head.head.declared.over_vocabulary:
         return set()
-    output = _output_layer(model, new)
+    output = _output_layer(model, loading.head.head, new)
     order = order_of_outputs(stored, type(model).__name__, loading.head.labels)
     if order is None:
         return set(output)
@@ -292,9 +284,9 @@ def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadReq
     return set()
 
 
-def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.Parameter]:
+def _output_layer(model: PreTrainedModel, kind: Head, new: set[str]) -> dict[str, torch.nn.Parameter]:
     """The parameters of the head's last layer, with a row for each output; none if they are new."""
-    head = _head_parameters(model)
+    head = _head_parameters(model, kind)
     last = list(head)[-1].rpartition(".")[0] if head else ""
     return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
 
