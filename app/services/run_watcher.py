@@ -80,6 +80,8 @@ class RunWatcher(QObject):
         if reason := self._why_unwatchable():
             self._timer.stop()
             self.is_gone = True
+            if self.outcome.alive:
+                self.outcome = RunStatus("lost")  # whatever still runs there can no longer be followed
             self.vanished.emit(reason)
             return
         more = self._drain()

@@ -328,8 +328,13 @@ def _diagnose_evaluations(state: RunState, alive: bool) -> Diagnosis | None:
                 ),
                 "warning",
             )
-        falls = tr("{title} is falling: {words} is the best so far", title=found.title, words=found.words(last))
-        rises = tr("{title} is rising: {words} is the best so far", title=found.title, words=found.words(last))
+        values = {"title": found.title, "words": found.words(last)}
+        if alive:
+            falls = tr("{title} is falling: {words} is the best so far", **values)
+            rises = tr("{title} is rising: {words} is the best so far", **values)
+        else:
+            falls = tr("{title} fell until the end: {words} is the lowest", **values)
+            rises = tr("{title} rose until the end: {words} is the highest", **values)
         return Diagnosis(falls if found.sign > 0 else rises, "success")
     return Diagnosis(
         tr(

@@ -341,6 +341,7 @@ class Page(QWidget):
         self.controls.show_gone()
         self.fix_buttons.hide()
         self.requests.hide()
+        self._show_state()
         self.banner.show_message("error", tr("{sentence}. See Runs for your other runs.", sentence=sentence))
         self.message.emit("error", sentence)
 

@@ -91,8 +91,16 @@ def test_a_plateau_is_called_so():
 
 
 def test_the_best_evaluation_so_far_is_good_news():
+    state = RunState()
+    state.apply_all([*steps(falling(200)), *losses(0.5, 0.4)])  # type: ignore[arg-type]
+    found = diagnose(state, alive=True)
+    assert found.text.startswith("Evaluation loss is falling: 0.4000 at step 200 is the best so far")
+    assert found.kind == "success"
+
+
+def test_a_run_that_is_over_no_longer_falls():
     assert told([*steps(falling(200)), *losses(0.5, 0.4)]) == (
-        "Evaluation loss is falling: 0.4000 at step 200 is the best so far.",
+        "Evaluation loss fell until the end: 0.4000 at step 200 is the lowest.",
         "success",
     )
 
@@ -124,7 +132,7 @@ JUMPING = [*falling(400), *[0.3, 1.0] * 50]
 
 def test_a_training_loss_that_jumps_while_evaluations_improve_is_no_divergence():
     learning = [*steps(JUMPING), *losses(0.6, 0.5, 0.45, 0.42), evaluation(500, True, loss=0.4)]
-    assert told(learning) == ("Evaluation loss is falling: 0.4000 at step 500 is the best so far.", "success")
+    assert told(learning) == ("Evaluation loss fell until the end: 0.4000 at step 500 is the lowest.", "success")
     assert told(learning[:-1])[0].startswith("Training is diverging")  # the last evaluation is of before
 
 
@@ -134,7 +142,7 @@ def test_a_training_loss_that_jumps_while_evaluations_get_worse_diverges():
 
 def test_evaluations_are_judged_by_those_that_are_numbers():
     many = [*steps(falling(400)), evaluation(100, loss=0.5), evaluation(200, loss=None), evaluation(300, loss=0.4)]
-    assert told(many) == ("Evaluation loss is falling: 0.4000 at step 300 is the best so far.", "success")
+    assert told(many) == ("Evaluation loss fell until the end: 0.4000 at step 300 is the lowest.", "success")
 
 
 def test_noise_on_a_small_loss_is_no_divergence():

@@ -531,6 +531,16 @@ def test_a_folder_that_is_deleted_is_said(qtbot, shown):
     assert panel.controls.pill.text() == "Deleted"
 
 
+def test_a_deleted_run_that_was_training_promises_no_time_left(qtbot, shown, alive):
+    panel = shown("sentiment-lost")
+    assert "Time left" in panel.tiles.tiles["eta"].accessibleName()
+    with qtbot.waitSignal(panel.message):
+        shutil.rmtree(panel.path)
+    assert "Duration" in panel.tiles.tiles["eta"].accessibleName()
+    assert panel.progress.stage.text().startswith("Lost at step")
+    assert "left" not in panel.plot_options.words.text()
+
+
 def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, shown):
     panel = shown("sentiment-lost")
     with qtbot.waitSignal(panel.message):
