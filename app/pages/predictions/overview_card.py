@@ -36,6 +36,8 @@ from backend.contract.rpc.protocol import ErrorReply
 
 HINT = tr("Select a row to see it in full. Use the arrow keys to move between rows.")
 LABEL_HINT = tr("Click to see only rows with this actual label")
+PREDICTED_HINT = tr("Click to see only rows that are predicted as this label")
+NOTHING_TO_COMPARE = tr("These rows have no actual values to compare with.")
 MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
 TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
 
@@ -68,6 +70,8 @@ class OverviewCard(Card):
         theme.role(self.labels, "tight")
         self.labels.row_chosen.connect(self._on_label_chosen)
         self._pair = ("", "")
+        self._has_actual = True
+        """Whether the labels of the table are actual ones, else predicted ones."""
         self.diagram = ReliabilityDiagram()
         self.diagram.bin_chosen.connect(self.bin_chosen)
         self.threshold = ThresholdView()
@@ -195,8 +199,23 @@ class OverviewCard(Card):
         self.matrix.show_chosen(actual, predicted)
 
     def _on_label_chosen(self, row: int) -> None:
-        pair = (self.labels.texts()[row][0], "")
+        label = self.labels.texts()[row][0]
+        pair = (label, "") if self._has_actual else ("", label)
         self.pair_chosen.emit(*(("", "") if pair == self._pair else pair))
+
+    def show_predicted(self, labels: Sequence[LabelScore]) -> None:
+        """Show how often each label is predicted, of rows that have no actual ones."""
+        self._has_actual = False
+        self.totals.setText(tr("How often each label is predicted"))
+        self.labels.set_choosable(PREDICTED_HINT)
+        rows = sum(one.predicted for one in labels)
+        shown = [
+            (one.label, group_digits(one.predicted), tr("{share:.0%}", share=one.predicted / rows)) for one in labels
+        ]
+        self.labels.show_rows((tr("Label"), tr("Rows"), tr("Share")), shown)
+        self._stretch_first_column(3)
+        self._offer([LABELS] if labels else [])
+        self._say(NOTHING_TO_COMPARE)
 
     def show_entities(self, found: EntityScores) -> None:
         """Show the scores of each entity type."""
@@ -216,15 +235,18 @@ class OverviewCard(Card):
             (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), group_digits(one.actual))
             for one in scores
         ]  # fmt: skip
-        are_labels = title == tr("Label")
+        self._has_actual, are_labels = True, title == tr("Label")
         self.labels.set_choosable(LABEL_HINT if are_labels else "")
         self.labels.show_rows(
             (title, tr("Precision"), tr("Recall"), "F1", tr("Rows") if are_labels else tr("Count")), rows
         )
+        self._stretch_first_column(5)
+
+    def _stretch_first_column(self, columns: int) -> None:
         header = self.labels.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for place in range(1, 5):
+        for place in range(1, columns):
             header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
 
     def show_numbers(self, found: NumberStatistics) -> None:
@@ -317,7 +339,9 @@ class Statistics(QObject):
         self.close()
         self._rows, self._form = rows, form
         if not rows.has_actual:
-            self._card.show_waiting(tr("These rows have no actual values to compare with.") if form.compares else "")
+            self._card.show_waiting(NOTHING_TO_COMPARE if form.compares else "")
+            if form.confuses:
+                self._ask("prediction_statistics", lambda found: self._card.show_predicted(found.labels))
             return
         if form is NumberView:
             self._ask("number_statistics", self._card.show_numbers)

@@ -42,10 +42,12 @@ def _confusion(arguments: Arguments, report: ReportProgress) -> Confusion:
 
 
 def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStatistics:
-    """Counts, scores of every label, and calibration."""
+    """Counts, scores of every label, and calibration; without actual labels only how often each is predicted."""
     path = require(arguments, "parquet")
-    read_columns(path, PAIR)
+    read_columns(path, ["prediction"])
     table = read(path, report)
+    if "actual" not in table.column_names:
+        return _count_predictions(table)
     cells = _cells(table)
     scores = label_scores(cells)
     known = [one.f1 or 0.0 for one in scores]
@@ -60,6 +62,17 @@ def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStati
         calibration_error=calibration_error(bins),
         probabilities=[name.removeprefix(PROBABILITY) for name in table.column_names if name.startswith(PROBABILITY)],
     )
+
+
+def _count_predictions(table: "pa.Table") -> PredictionStatistics:
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    found = compute.value_counts(compute.cast(table["prediction"], pa.string()).drop_null()).to_pylist()
+    counts = Counter({one["values"]: one["counts"] for one in found})
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    scores = [score(label, 0, 0, count) for label, count in ordered]
+    return PredictionStatistics(rows=0, right=0, confusion=_matrix({}), labels=scores[:MAX_LABELS], macro_f1=None)
 
 
 def _cells(table: "pa.Table") -> _Cells:

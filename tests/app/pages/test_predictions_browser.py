@@ -65,6 +65,17 @@ def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Pag
     assert overview.right.isVisible()
 
 
+def test_without_actual_labels_each_predicted_one_is_counted_and_leads_to_its_rows(qtbot, panel: Page, runs: Path):
+    unknown = [{key: value for key, value in row.items() if key not in ("label", "actual")} for row in CLASSIFIED]
+    panel.show_run(str(write_run(runs, "text_classification", unknown)))
+    overview = panel.browser.overview
+    qtbot.waitUntil(overview.labels.isVisible, timeout=30_000)
+    assert overview.labels.texts() == [["positive", "2", "67%"], ["neutral", "1", "33%"]]
+    assert overview.note.text() == "These rows have no actual values to compare with."
+    overview.labels.row_chosen.emit(1)
+    qtbot.waitUntil(lambda: sources(panel) == [2])
+
+
 def test_scores_of_the_file_before_are_gone_while_a_large_one_is_prepared(qtbot, panel: Page, runs: Path, monkeypatch):
     panel.show_run(str(write_run(runs, "text_classification")))
     overview = panel.browser.overview

@@ -69,6 +69,13 @@ def test_scores_of_labels_are_those_of_scikit_learn(table: pa.Table, file: str):
     assert (found.rows, found.right) == (2700, sum(a == b for a, b in zip(actual, predicted, strict=True)))
 
 
+def test_without_actual_labels_the_predicted_ones_are_counted(tmp_path: Path):
+    parquet.write_table(pa.table({"prediction": ["b", "a", None, "b"]}), tmp_path / "p.parquet")
+    found = ask("prediction_statistics", parquet=str(tmp_path / "p.parquet"))
+    assert [(one.label, one.predicted, one.f1) for one in found.labels] == [("b", 2, 0.0), ("a", 1, 0.0)]
+    assert (found.rows, found.bins) == (0, [])
+
+
 def test_calibration_error_is_that_of_its_definition(tmp_path: Path):
     # Two rows at 0.95 of which one is right, two at 0.65 of which both are: (2·|0.5−0.95| + 2·|1−0.65|) / 4.
     chances = [0.95, 0.95, 0.65, 0.65]
