@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +32,15 @@ PARTS = [slice(0, 9), slice(9, 15), slice(15, 16)]
 """Micro-batches of a step: of the last one only the first process has a row."""
 EVALUATED = (20, 21, 22, 2)
 HANGS = 0
-"""In place of the number of processes: of two, the second one hangs."""
+"""In place of a number of processes: of two, the second one hangs, and the result is what the first says of it after a second."""
 
 
-def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, list[dict[str, Any]]]:
+def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, Any]:
     """What groups of so many processes made of the tasks."""
     command = [sys.executable, "-m", __name__, json.dumps([sizes, tasks, str(folder)])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
-
-
-def call_one_that_hangs(folder: Path) -> str:
-    """What the first process says of one that does not wait for its call, after a second."""
-    command = [sys.executable, "-m", __name__, json.dumps([[HANGS], [], str(folder)])]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
 
 
 def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
@@ -54,13 +49,7 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
     head = Head(task["head"])
     results = [engine.train_step(_micro_batches(task, step), step, 1e-3) for step in range(1, task["steps"] + 1)]
     numbers = engine.read(results)
-    outputs = [
-        {
-            name: array.tolist()
-            for name, array in engine.evaluate(head_batch(head, rows, padding=task["padding"])).items()
-        }
-        for rows in EVALUATED
-    ]
+    outputs = [_outputs(engine, head_batch(head, rows, padding=task["padding"])) for rows in EVALUATED]
     written: list[list[list[int]]] = []
     if task.get("generates"):
         settings = GenerationSettings(max_new_tokens=5)
@@ -79,6 +68,15 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
         "outputs": outputs,
         "written": written,
     }
+
+
+def _outputs(engine: Engine, batch: Batch) -> dict[str, list[Any]]:
+    """The outputs of a batch, without those of padding, which depend on the rows beside it."""
+    tokens, outputs = batch["attention_mask"] == 1, engine.evaluate(batch)
+    for array in outputs.values():
+        if array.shape[:2] == tokens.shape:
+            array[~tokens] = 0
+    return {name: array.tolist() for name, array in outputs.items()}
 
 
 def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engine:
@@ -154,33 +152,36 @@ def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> N
     (folder / f"results-{size}.json").write_text(json.dumps(found))
 
 
-def _hang(rank: int, folder: Path) -> None:
+def _call_one_that_hangs(folder: Path) -> None:
+    other = os.fork()
     signal.alarm(30)
     process_group._KILLED_WITHIN_SECONDS = 0.0
-    group = ProcessGroup.join(rank, 2, folder / "rendezvous")
+    group = ProcessGroup.join(0 if other else 1, 2, folder / "rendezvous-of-one-that-hangs")
     group.prepare(torch.device("cpu"), timeout_seconds=1)
-    if rank:
+    if not other:
         signal.pause()
+    said = ""
     try:
         group.send("evaluate", {})
     except RunFailed as error:
-        sys.stdout.write(error.code)
+        said = error.code
+    (folder / f"results-{HANGS}.json").write_text(json.dumps(said))
+    os.kill(other, signal.SIGKILL)
 
 
 def main() -> int:
     """Fork every process of every group, and wait for them."""
     sizes, tasks, folder = json.loads(sys.argv[1])
-    if sizes == [HANGS]:
-        if (child := os.fork()) == 0:
-            _hang(1, Path(folder))
-        _hang(0, Path(folder))
-        os.kill(child, signal.SIGKILL)
-        return 0
+    if any("adapter" in task for task in tasks):
+        import_module("backend.engines.torch.adapters")  # PEFT takes seconds, in each process that imports it itself
     children = []
     for size in sizes:
-        for rank in range(size):
+        for rank in range(size or 1):
             if (child := os.fork()) == 0:
-                _serve(rank, size, tasks, Path(folder))
+                if size == HANGS:
+                    _call_one_that_hangs(Path(folder))
+                else:
+                    _serve(rank, size, tasks, Path(folder))
                 os._exit(0)
             children.append(child)
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)

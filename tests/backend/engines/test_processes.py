@@ -10,10 +10,10 @@ from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.process_group import ProcessGroup
 from tests.backend.engines import on_processes
 from tests.backend.engines.example_batches import BERT_TINY, classes, loading
-from tests.backend.engines.on_processes import EVALUATED
+from tests.backend.engines.on_processes import EVALUATED, HANGS
 from tests.backend.engines.tiny_models import PADDING
 
-SIZES, STEPS = (3,), 9
+SIZES, STEPS = (3,), 5
 LONG_SIZES, LONG_STEPS = (2, 3), 50
 EPSILON = 1e-4
 """Of AdamW. A small one turns the rounding of gradients that are zero (biases before a softmax) into whole steps."""
@@ -67,14 +67,18 @@ def alone(tasks):
 
 
 @pytest.fixture(scope="module")
-def together(tasks, tmp_path_factory):
-    return train_together(SIZES, tasks, tmp_path_factory.mktemp("groups"))
+def groups(tasks, tmp_path_factory):
+    """The results of every group: torch is imported for all of them once."""
+    return on_processes.start((*SIZES, HANGS), list(tasks.values()), tmp_path_factory.mktemp("groups"))
 
 
-def train_together(sizes, tasks, folder):
-    """The results of each number of processes by the tasks' names."""
-    found = on_processes.start(sizes, list(tasks.values()), folder)
-    return {size: dict(zip(tasks, results, strict=True)) for size, results in found.items()}
+@pytest.fixture(scope="module")
+def together(tasks, groups):
+    return _by_name(tasks, groups, SIZES)
+
+
+def _by_name(tasks, groups, sizes):
+    return {size: dict(zip(tasks, groups[size], strict=True)) for size in sizes}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -106,7 +110,7 @@ def test_each_evaluated_row_is_computed_once_and_stays_in_order(name, alone, tog
 @pytest.mark.slow
 def test_fifty_steps_give_the_same_loss_curve(tiny, tmp_path):
     tasks = make_tasks(tiny, tmp_path, LONG_STEPS)
-    found = train_together(LONG_SIZES, tasks, tmp_path)
+    found = _by_name(tasks, on_processes.start(LONG_SIZES, list(tasks.values()), tmp_path), LONG_SIZES)
     for name, task in tasks.items():
         expected = on_processes.run(task)
         for size in LONG_SIZES:
@@ -125,5 +129,5 @@ def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):
     assert (tmp_path / "model.safetensors").stat().st_size > 1000
 
 
-def test_the_first_process_does_not_wait_forever_for_one_that_hangs(tmp_path):
-    assert on_processes.call_one_that_hangs(tmp_path) == "collective_failed"
+def test_the_first_process_does_not_wait_forever_for_one_that_hangs(groups):
+    assert groups[HANGS] == "collective_failed"
