@@ -56,14 +56,15 @@ for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT
 
 
 class _LeanModels(MetaPathFinder):
-    """The first model of transformers is imported as the torch engine does: without torch's compiler and scipy."""
+    """The first model of transformers, and PEFT, are imported as the torch engine does: without torch's compiler and scipy."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name in ("transformers.activations", "transformers.modeling_utils", "transformers.modeling_layers"):
+        if name in ("transformers.activations", "transformers.modeling_utils", "transformers.modeling_layers", "peft"):
             sys.meta_path.remove(self)
             from backend.engines.torch import lean_imports  # takes seconds
 
             lean_imports.install()
+            lean_imports.import_bitsandbytes()  # which PEFT would do, and bring the compiler
 
 
 def pytest_collection() -> None:

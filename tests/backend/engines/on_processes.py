@@ -24,6 +24,7 @@ from backend.engines.engine import Engine
 from backend.engines.torch import Settings, leading_engine, process_group
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.leading_engine import LeadingEngine
+from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.process_group import ProcessGroup
 from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
@@ -173,6 +174,7 @@ def main() -> int:
     """Fork every process of every group, and wait for them."""
     sizes, tasks, folder = json.loads(sys.argv[1])
     if any("adapter" in task for task in tasks):
+        import_bitsandbytes()  # before PEFT does
         import_module("backend.engines.torch.adapters")  # PEFT takes seconds, in each process that imports it itself
     children = []
     for size in sizes:
