@@ -285,9 +285,9 @@ class MainWindow(QMainWindow):
     def _on_page_chosen(self, number: int) -> None:
         self.choose_page(PAGES[number][2])
 
-    def _on_run_started(self, path: str) -> None:
-        """Show it, unless the user has gone elsewhere meanwhile: no page changes under the mouse."""
-        if self.pages.currentWidget() is self._panels.get("new_run"):
+    def _on_run_started(self, path: str, is_draft_unchanged: bool) -> None:
+        """Show it, unless the user has gone elsewhere or works on the next run: no page changes under the mouse."""
+        if is_draft_unchanged and self.pages.currentWidget() is self._panels.get("new_run"):
             self.show_run(path)
             return
         action = ToastAction(tr("Show run"), "chart", lambda: self.show_run(path))

@@ -185,11 +185,19 @@ def test_what_no_page_expected_is_told_and_not_only_printed(window: MainWindow, 
 def test_a_started_run_is_shown_unless_the_user_has_gone_elsewhere(window: MainWindow, tmp_path: Path):
     opened(window, "new_run")
     runs = [copy_recorded(tmp_path / name) / "sentiment-finished" for name in ("first", "second")]
-    window.panel("new_run").run_started.emit(str(runs[0]))  # type: ignore[union-attr]
+    window.panel("new_run").run_started.emit(str(runs[0]), True)  # type: ignore[union-attr]
     assert window.pages.currentWidget() is window.panel("run")
     window.show_page("predictions")
-    window.panel("new_run").run_started.emit(str(runs[1]))  # type: ignore[union-attr]
+    window.panel("new_run").run_started.emit(str(runs[1]), True)  # type: ignore[union-attr]
     assert window.pages.currentWidget() is window.panel("predictions")
+    assert window.toasts.messages() == ["Started sentiment-finished."]
+
+
+def test_a_started_run_does_not_interrupt_who_works_on_the_next_draft(window: MainWindow, tmp_path: Path):
+    opened(window, "new_run")
+    run = copy_recorded(tmp_path / "run") / "sentiment-finished"
+    window.panel("new_run").run_started.emit(str(run), False)  # type: ignore[union-attr]
+    assert window.pages.currentWidget() is window.panel("new_run")
     assert window.toasts.messages() == ["Started sentiment-finished."]
 
 

@@ -91,8 +91,6 @@ class DraftChecks(QObject):
         """Gives the sentences of all fields that are marked as wrong, by card; the page sets it."""
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
-        self._fitted: dict[str, int] = {}
-        """Lengths that were fitted to the model, by key."""
         self._inspects_files = False
         self._plannable = True
         self._plan_section = "settings"
@@ -288,12 +286,12 @@ class DraftChecks(QObject):
 
     def _fit(self, model: ModelDescription) -> None:
         """Fit lengths to the model that nobody has set; what was fitted to another one returns to its default."""
-        before = self._fitted
+        before = self._controller.fitted
         for key, value in before.items():
             if self._draft.get(key) == value:
                 self._draft.unset(key)
-        self._fitted = fit_lengths(self._draft, self._controller.settings(), model.max_length)
-        if self._fitted != before:
+        self._controller.fitted = fit_lengths(self._draft, self._controller.settings(), model.max_length)
+        if self._controller.fitted != before:
             self.fitted.emit()
 
     # Devices, and what the run will cost

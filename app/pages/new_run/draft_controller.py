@@ -71,6 +71,8 @@ class DraftController(QObject):
         self.catalog: Catalog | None = None
         """What there is to choose from, once the backend has said."""
         self.draft = Draft(NEW)
+        self.fitted: dict[str, int] = {}
+        """Lengths that were fitted to the model, by key."""
         self.overlay = PresetOverlay(self.draft)
         self.history = History(self.moment())
         self._depth = 0
@@ -153,8 +155,8 @@ class DraftController(QObject):
         return self._index[1]
 
     def differences(self) -> list[Difference]:
-        """The settings with non-default values."""
-        return changed_settings(self.settings(), self.draft, self.task_defaults())
+        """The settings with non-default values, without lengths that were fitted to the model."""
+        return changed_settings(self.settings(), self.draft, {**self.task_defaults(), **self.fitted})
 
     def task_defaults(self) -> dict[str, Any]:
         """The draft's task defaults, by key; they override those of the spec."""

@@ -53,7 +53,8 @@ class Page(QWidget):
     """A section's change goes to `controller`; the result goes to the sections, and to `checks`, which query the backend."""
 
     message = Signal(str, str)
-    run_started = Signal(str)
+    run_started = Signal(str, bool)
+    """A run, and whether the draft has been left as it was since the button was pressed."""
     data_requested = Signal()
     """Somebody wants to see the data as the training will."""
     tokenizer_requested = Signal(str)

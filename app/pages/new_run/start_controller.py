@@ -43,7 +43,8 @@ class StartController(QObject):
 
     changed = Signal(bool, bool)
     """Whether a run is being started, and whether in the queue."""
-    started = Signal(str)
+    started = Signal(str, bool)
+    """A run, and whether the draft has been left as it was since the button was pressed."""
     refused = Signal(str)
     message = Signal(str, str)
     others_changed = Signal(str)
@@ -208,7 +209,7 @@ class StartController(QObject):
                 "success", tr("Added {name} to the queue. {words}.", name=self._submitted.get("name", ""), words=words)
             )
         else:
-            self.started.emit(path)
+            self.started.emit(path, self._draft.values() == self._submitted)
         # Last, as a full disk must not keep the run from being shown.
         self._context.preferences.remember_model(str(self._submitted["model"]["name_or_path"]))
 

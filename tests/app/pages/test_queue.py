@@ -280,7 +280,7 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, c
     assert not demo.start_bar.queue.isEnabled()
     said, started = [], []
     demo.message.connect(lambda *given: said.append(given))
-    demo.run_started.connect(started.append)
+    demo.run_started.connect(lambda path, _: started.append(path))
     asked[0][1](str(waiting[0].path))
     words = "Added sentiment to the queue. Starts after “sentiment” finishes."
     assert said == [("success", words)]
@@ -291,7 +291,7 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, c
 def test_a_queued_run_that_begins_at_once_is_shown(going, context, demo, monkeypatch):
     asked, started = [], []
     monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
-    demo.run_started.connect(started.append)
+    demo.run_started.connect(lambda path, _: started.append(path))
     demo.start(queue=True)
     asked[0][1](str(going.path))
     assert started == [str(going.path)]

@@ -141,6 +141,18 @@ def test_a_refusal_of_a_draft_that_has_changed_since_marks_nothing_in_the_new_on
     assert demo.reason() == ""
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_start_says_whether_the_draft_was_edited_since(demo, context, monkeypatch, tmp_path, edited: bool):
+    asked, said = [], []
+    monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
+    demo.run_started.connect(lambda *given: said.append(given))
+    demo.start_bar.start.click()
+    if edited:
+        demo.controller.change("training.seed", 8)
+    asked[0][1](str(tmp_path / "run"))
+    assert said == [(str(tmp_path / "run"), not edited)]
+
+
 def test_a_start_that_waits_asks_if_its_plan_warns(qtbot, demo, started):
     demo.controller.change("training.epochs", TOO_MANY)
     demo.start_bar.start.click()

@@ -161,6 +161,7 @@ def test_a_length_that_nobody_has_set_follows_the_model(qtbot, panel):
         panel.sections.model.choose(name)
         qtbot.waitUntil(lambda: panel.checks.model is not None)
         assert panel.draft.get("task.max_length") == length
+        assert "task.max_length" not in [one.setting.key for one in panel.controller.differences()]
     panel.change("task.max_length", 100)
     panel.sections.model.choose("/models/few-positions")
     qtbot.waitUntil(lambda: panel.checks.model is not None)
