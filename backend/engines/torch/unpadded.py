@@ -170,8 +170,10 @@ def _layers(model: Any, head: Head) -> list[nn.Module]:
         return []
     if getattr(config, "layerdrop", 0) or (getattr(config, "is_decoder", False) and path.startswith("encoder")):
         return []
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    found = inner.base_model.get_submodule(path)
+    base = (model.get_base_model() if hasattr(model, "get_base_model") else model).base_model
+    if not type(base).__module__.startswith("transformers."):  # code of the model's own may have other layers
+        return []
+    found = base.get_submodule(path)
     return list(found) if isinstance(found, nn.ModuleList) else [found]
 
 

@@ -13,6 +13,7 @@ from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
+    BertModel,
 )
 from transformers.pytorch_utils import Conv1D
 
@@ -63,14 +64,20 @@ def gradients(model: Any, head: Head, unpadding: Unpadding | None, batch: Any) -
     return {"loss": loss.detach(), **found}
 
 
-def check_equal(model: Any, head: Head, batch: Any) -> None:
-    expected = gradients(model, head, None, batch)
-    unpadding, widths = Unpadding(model, head, CPU), []
+def seen_by_layers(model: Any) -> set[tuple[int, ...]]:
+    """Filled with the (batch, length) that a linear layer in the model's layers gets."""
+    seen: set[tuple[int, ...]] = set()
     layers = model.base_model.get_submodule(LAYERS[model.config.model_type])
     linear = next(each for each in layers.modules() if isinstance(each, torch.nn.Linear | Conv1D))
-    linear.register_forward_pre_hook(lambda module, given: widths.append(given[0].shape[:-1]))
+    linear.register_forward_pre_hook(lambda module, given: seen.add(tuple(given[0].shape[:-1])))
+    return seen
+
+
+def check_equal(model: Any, head: Head, batch: Any) -> None:
+    expected = gradients(model, head, None, batch)
+    unpadding, seen = Unpadding(model, head, CPU), seen_by_layers(model)
     found = gradients(model, head, unpadding, batch)
-    assert set(map(tuple, widths)) == {(1, int(batch["attention_mask"].sum()))}, "the layers saw padding"
+    assert seen == {(1, int(batch["attention_mask"].sum()))}, "the layers saw padding"
     assert found.keys() == expected.keys()
     largest = max(float(each.abs().max()) for name, each in expected.items() if name != "loss")
     for name, each in expected.items():
@@ -152,11 +159,22 @@ def test_an_architecture_that_is_not_known_keeps_its_padding():
     assert torch.equal(gradients(model, head, Unpadding(model, head, CPU), batch)["loss"], with_padding["loss"])
 
 
+class OwnBert(BertModel):
+    """What a model with code of its own may call itself."""
+
+
+def test_a_model_with_code_of_its_own_keeps_its_padding():
+    model = tiny_model("bert", AutoModelForSequenceClassification)
+    model.bert.__class__ = OwnBert
+    check_padded(model, Head.SEQUENCE_CLASSIFICATION)
+
+
 @pytest.mark.parametrize(("name", "option"), [("opt", {"layerdrop": 0.1}), ("bert", {"is_decoder": True})])
 def test_a_model_whose_layers_are_skipped_or_see_backwards_alone_keeps_its_padding(name: str, option: dict[str, Any]):
-    model = tiny_model(name, AutoModelForCausalLM, **option)
-    batch, seen = head_batch(Head.CAUSAL_LM, 9), []
-    layer = model.base_model.get_submodule(LAYERS[name])[0]
-    layer.register_forward_pre_hook(lambda module, given: seen.append(given[0].shape[:2]))
-    gradients(model, Head.CAUSAL_LM, Unpadding(model, Head.CAUSAL_LM, CPU), batch)
-    assert set(map(tuple, seen)) <= {batch["attention_mask"].shape}
+    check_padded(tiny_model(name, AutoModelForCausalLM, **option), Head.CAUSAL_LM)
+
+
+def check_padded(model: Any, head: Head) -> None:
+    batch, seen = head_batch(head, 9), seen_by_layers(model)
+    gradients(model, head, Unpadding(model, head, CPU), batch)
+    assert seen == {batch["attention_mask"].shape}
