@@ -14,6 +14,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory
+from backend.engines.torch.dropout import speed_up_dropout
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
@@ -66,6 +67,7 @@ class TorchEngine:
                 self._adapter = Adapter(self._model, loading, loaded)
                 loaded = self._adapter.count_trainable(loaded)
         self._model.eval()
+        speed_up_dropout(self._model)
         self._unpadding = Unpadding(self._model, loading.head.head, self._device)
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:

@@ -18,6 +18,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from backend.contract.heads import Head
 from backend.engines.engine import Batch
+from backend.engines.torch.dropout import attend_with_dropout
 from backend.engines.torch.inputs import tensor
 
 LAYERS = {
@@ -46,6 +47,8 @@ LAYERS = {
 """Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
 BY_ROW = ("cpu",)
 """Devices on which attention computes row by row; elsewhere so many small kernels cost more than the padding."""
+SHORT = 64
+"""Up to this length padding costs less than the many operations of attention with dropout for each length."""
 _BY_TOKEN = ("hidden_states", "position_embeddings", "position_ids")
 """Arguments of a layer that have an entry for every token, (batch, length, …)."""
 
@@ -193,10 +196,10 @@ def _attention(
     if not isinstance(attention_mask, RowMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     rows, padded = attention_mask
-    if query.device.type not in BY_ROW:
+    if query.device.type not in BY_ROW or (options.get("dropout") and rows.shape[1] <= SHORT):
         grid = (rows.pad(each.transpose(1, 2)).transpose(1, 2) for each in (query, key, value))
         own_query, own_key, own_value = grid  # each (rows, heads, length, head_size)
-        attended, _ = sdpa_attention_forward(module, own_query, own_key, own_value, padded, **options)
+        attended = _attend(module, own_query, own_key, own_value, padded, **options)
         return rows.flatten(attended), None  # (1, tokens, heads, head_size)
     window = options.get("sliding_window")
     found = []
@@ -206,7 +209,26 @@ def _attention(
         # each (rows, heads, length, head_size)
         own_query, own_key, own_value = (part[0].unflatten(1, (-1, group.length)).transpose(0, 1) for part in parts)
         mask = group.mask(padded) if window and group.length > window and padded is not None else None
-        attended, _ = sdpa_attention_forward(module, own_query, own_key, own_value, mask, **options)
-        # attended (rows, length, heads, head_size)
+        attended = _attend(module, own_query, own_key, own_value, mask, **options)
         found.append(attended.flatten(0, 1))  # (tokens, heads, head_size)
     return torch.cat(found)[None], None  # (1, tokens, heads, head_size)
+
+
+def _attend(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    **options: Any,
+) -> torch.Tensor:
+    """(rows, length, heads, head_size)"""
+    if not dropout or query.device.type != "cpu" or options.get("position_bias") is not None:
+        return sdpa_attention_forward(module, query, key, value, mask, dropout, **options)[0]
+    is_causal = options.get("is_causal")
+    is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    attended = attend_with_dropout(
+        query, key, value, mask, dropout, options.get("scaling"), is_causal=is_causal and mask is None
+    )
+    return attended.transpose(1, 2)

@@ -118,6 +118,20 @@ def test_attention_may_pad_its_own_inputs_as_it_does_on_accelerators(name: str, 
     check_equal(tiny_model(name, AutoModelForSequenceClassification), head, head_batch(head, 9))
 
 
+@pytest.mark.parametrize("short", [0, 64])
+@pytest.mark.parametrize("name", ["bert", "mistral"])
+def test_attention_with_dropout_is_that_with_padding(name: str, short: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(unpadded, "SHORT", short)
+    head, rate = Head.SEQUENCE_CLASSIFICATION, 1e-9  # which drops nothing
+    model = tiny_model(name, AutoModelForSequenceClassification)
+    for module in model.modules():
+        if name == "mistral" and hasattr(module, "attention_dropout"):
+            module.attention_dropout = rate
+        elif isinstance(module, torch.nn.Dropout):
+            module.p = rate
+    check_equal(model, head, head_batch(head, 9))
+
+
 def test_padding_may_be_in_front():
     batch = left_padded(head_batch(Head.CAUSAL_LM, 9))
     batch["labels"] = np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
