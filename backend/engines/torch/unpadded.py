@@ -133,7 +133,14 @@ class Unpadding:
         mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
         # Logits of padding are among the outputs of question answering, though not in its loss.
         wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
-        if wanted and "segment" not in batch and len(mask) > 1 and not mask.all() and _is_in_one_piece(mask):
+        if (
+            wanted
+            and "segment" not in batch
+            and len(mask) > 1
+            and not mask.all()
+            and mask.any()
+            and _is_in_one_piece(mask)
+        ):
             self._rows = Rows(mask, self._device)
         try:
             yield

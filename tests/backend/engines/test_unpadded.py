@@ -147,6 +147,15 @@ def test_a_row_without_tokens_adds_nothing():
     torch.testing.assert_close(without["loss"], with_padding["loss"])
 
 
+def test_a_batch_without_any_token_is_computed_as_before():
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 3)
+    batch["attention_mask"][:] = 0
+    model = tiny_model("bert", AutoModelForSequenceClassification)
+    with_padding = gradients(model, Head.SEQUENCE_CLASSIFICATION, None, batch)
+    without = gradients(model, Head.SEQUENCE_CLASSIFICATION, Unpadding(model, Head.SEQUENCE_CLASSIFICATION, CPU), batch)
+    torch.testing.assert_close(without["loss"], with_padding["loss"])
+
+
 def test_layers_that_are_computed_again_leave_padding_out_again():
     model = tiny_model("llama", AutoModelForCausalLM)
     enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
