@@ -78,7 +78,7 @@ def pytest_collection_finish() -> None:
     """From here on garbage is looked for, but not among what the frameworks and the tests themselves hold, and less often."""
     gc.enable()
     gc.freeze()
-    gc.set_threshold(20_000)  # frameworks that tests load and runs that they train make many objects, and few cycles
+    gc.set_threshold(100_000)  # frameworks that tests load and runs that they train make many objects, and few cycles
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -77,6 +77,12 @@ def test_dates_are_no_labels_even_if_they_occur_often(first: str, second: str):
     assert found.why == f"contains dates, for example {first!r}"
 
 
+def test_labels_behind_rows_of_dates_or_dates_behind_empty_rows_are_what_all_filled_rows_are():
+    days = ["2023-01-31", "2023-02-01"] * (ROWS // 2)
+    assert wrong(LABEL, "kind", {"kind": [*days[:-2], "good", "bad"]}) is None
+    assert wrong(LABEL, "kind", {"kind": [None] * (ROWS - 4) + days[:4], "mood": MOODS}) is not None
+
+
 def test_timestamps_of_a_typed_file_are_dates():
     days = pa.array(range(ROWS), pa.timestamp("s"))
     assert wrong(LABEL, "day", {"day": days}) is not None
