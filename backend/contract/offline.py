@@ -42,7 +42,13 @@ def enforce() -> None:
     os.environ.update(TOLD)
     _installed.append(True)
     own = {"", "localhost", socket.gethostname().lower()}
-    sys.addaudithook(lambda event, arguments: _refuse(event, arguments, own))
+    watched = _LOOKED_UP | _SENT  # Python tells of every import, open file and looked-at frame
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event in watched:
+            _refuse(event, arguments, own)
+
+    sys.addaudithook(hook)
 
 
 @contextmanager
@@ -56,14 +62,14 @@ def allow_network() -> Iterator[None]:
 
 
 def _refuse(event: str, arguments: tuple, own: set[str]) -> None:
-    if not event.startswith("socket.") or getattr(_state, "permitted", False):
+    if getattr(_state, "permitted", False):
         return
     if event in _LOOKED_UP:
         host = arguments[0]
-    elif event in _SENT and isinstance(arguments[1], tuple):
+    elif isinstance(arguments[1], tuple):
         host = arguments[1][0]
     else:
-        return  # a socket of the machine's own (a file's name), or nothing that leaves it
+        return  # a socket of the machine's own, which has a file's name
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
     if name.lower() not in own and not _is_here(name):
         raise OfflineError(
