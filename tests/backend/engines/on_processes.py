@@ -35,10 +35,20 @@ EVALUATED = (20, 21, 22, 2)
 HANGS = 0
 """In place of a number of processes: of two, the second one hangs, and the result is what the first says of it after a second."""
 
+_PROGRAM = f"""
+from backend.engines.torch import lean_imports
+
+lean_imports.install()  # as an engine process does, before it imports transformers
+
+from {__name__} import main
+
+raise SystemExit(main())
+"""
+
 
 def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, Any]:
     """What groups of so many processes made of the tasks."""
-    command = [sys.executable, "-m", __name__, json.dumps([sizes, tasks, str(folder)])]
+    command = [sys.executable, "-c", _PROGRAM, json.dumps([sizes, tasks, str(folder)])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
@@ -101,7 +111,7 @@ def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engi
 
 
 def _micro_batches(task: dict[str, Any], step: int) -> list[Batch]:
-    batch = head_batch(Head(task["head"]), 16, seed=step % 4, padding=task["padding"])
+    batch = head_batch(Head(task["head"]), 16, seed=step % 2, padding=task["padding"])
     parts = [part_of(batch, rows) for rows in PARTS]
     return [_packed(part) for part in parts] if task.get("packs") else parts
 
@@ -176,6 +186,8 @@ def main() -> int:
     if any("adapter" in task for task in tasks):
         import_bitsandbytes()  # before PEFT does
         import_module("backend.engines.torch.adapters")  # PEFT takes seconds, in each process that imports it itself
+    for name in {task["name"].partition("-")[0] for task in tasks}:
+        import_module(f"transformers.models.{name}.modeling_{name}")  # once, instead of in each process
     children = []
     for size in sizes:
         for rank in range(size or 1):
@@ -187,7 +199,3 @@ def main() -> int:
                 os._exit(0)
             children.append(child)
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

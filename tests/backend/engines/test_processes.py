@@ -13,7 +13,7 @@ from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.on_processes import EVALUATED, HANGS
 from tests.backend.engines.tiny_models import PADDING
 
-SIZES, STEPS = (3,), 5
+SIZES, STEPS = (3,), 3
 LONG_SIZES, LONG_STEPS = (2, 3), 50
 EPSILON = 1e-4
 """Of AdamW. A small one turns the rounding of gradients that are zero (biases before a softmax) into whole steps."""
