@@ -22,7 +22,7 @@ from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
     ENDS,
     WHOLE_COMPUTER,
-    DeviceDemand,
+    DeviceRequest,
     ExitRecord,
     ProcessRecord,
     RunFolder,
@@ -36,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 QUEUE = "--queue"
 POLL_SECONDS = 0.5
-"""Interval at which a waiting run checks the run before it and its own requests."""
+"""Interval at which a waiting run checks the runs that block it and its own requests."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class GracePeriods:
 
 def main() -> int:
     """Supervise the run named on the command line."""
-    run, option, demand = sys.argv[1:2], sys.argv[2:3], sys.argv[3:]
-    if not run or option not in ([], [QUEUE]) or not all(count.isdecimal() for count in demand[:1]):
+    run, option, request = sys.argv[1:2], sys.argv[2:3], sys.argv[3:]
+    if not run or option not in ([], [QUEUE]) or not all(count.isdecimal() for count in request[:1]):
         return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE} [COUNT DEVICE …]]")
     folder = RunFolder(run[0])
-    queue = (DeviceDemand(int(demand[0]), tuple(demand[1:])) if demand else WHOLE_COMPUTER) if option else None
+    queue = (DeviceRequest(int(request[0]), tuple(request[1:])) if request else WHOLE_COMPUTER) if option else None
     return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=queue)
 
 
@@ -61,7 +61,7 @@ def supervise(
     command: Sequence[str],
     patience: GracePeriods = GracePeriods(),
     *,
-    queue: DeviceDemand | None = None,
+    queue: DeviceRequest | None = None,
 ) -> int:
     """Run `command` as the run's next attempt; 0 on success, 1 on failure, 2 if the run cannot be started.
 
@@ -110,7 +110,7 @@ def supervise(
         os.close(lock)
 
 
-def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: DeviceDemand | None) -> int:
+def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: DeviceRequest | None) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
     try:
@@ -174,15 +174,15 @@ def killed_by(returncode: int, kills_before: int | None) -> str:
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
     """Wait until the run may start, or receives a request to end, which is returned."""
-    before: RunFolder | None = None
+    blocking: list[RunFolder] = []
     while folder.queued.exists():
         request = stopping.request or folder.open_request() or ""
         if request in ENDS:
             return request
-        if before is None or not run_queue.is_ahead(before, folder):
+        if not run_queue.is_blocked(folder, blocking):
             with suppress(RunLocked):  # another one is deciding
-                before = run_queue.take_turn(folder)
-            if before is None:
+                blocking = run_queue.take_turn(folder)
+            if not blocking:
                 continue
             _speak_to_log(folder)
         time.sleep(POLL_SECONDS)

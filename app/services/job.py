@@ -127,9 +127,9 @@ class Jobs(QObject):
         """Whether a run is queued."""
         return RunFolder(run).is_queued()
 
-    def ahead(self, run: Path | str) -> list[RunFolder]:
-        """What a queued run is waiting for: the active runs, or else the next one ahead of it."""
-        return queue_of(Path(run).parent).awaited(RunFolder(run))
+    def find_awaited_runs(self, run: Path | str) -> list[RunFolder]:
+        """What a queued run is waiting for."""
+        return queue_of(Path(run).parent).find_awaited_runs(RunFolder(run))
 
     def start_now(self, run: Path | str) -> str:
         """Start a queued run regardless of others; returns why that failed, or empty."""

@@ -283,11 +283,11 @@ def waits_for(folder: RunFolder) -> str:
     if folder.name not in names:
         return ""
     place = f"({names.index(folder.name) + 1} of {len(names)} in the queue)"
-    ahead = queue.awaited(folder)
-    if not ahead:
+    awaited = queue.find_awaited_runs(folder)
+    if not awaited:
         return f"is about to start {place}"
-    more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
-    return f"waits for {ahead[0].name}{more} {place}"
+    more = f" and {len(awaited) - 1} more" if len(awaited) > 1 else ""
+    return f"waits for {awaited[0].name}{more} {place}"
 
 
 def report_outcome(outcome: RunOutcome, as_json: bool) -> int:

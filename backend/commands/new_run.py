@@ -141,11 +141,11 @@ def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subpro
     from backend import registry
     from backend.hardware import devices
 
-    demand = None
+    request = None
     if queue:
         found = devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
-        demand = devices.demand(spec, found.devices, found.note)
-    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=demand)
+        request = devices.make_request(spec, found.devices, found.note)
+    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=request)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

@@ -18,7 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import join, message
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
-from backend.contract.run.folder import DeviceDemand
+from backend.contract.run.folder import DeviceRequest
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.engines.cpu_device import cpu_device
@@ -125,11 +125,11 @@ def choose(spec: RunSpec, devices: list[Device], note: str = "", taken: frozense
     return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec), shared)
 
 
-def demand(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceDemand:
+def make_request(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceRequest:
     """What a run waits for in the queue. Raises InputError as `choose` does."""
     chosen = _devices(spec, devices, note, frozenset())
     pool = chosen if spec.hardware.devices else [one for one in devices if one.kind == chosen[0].kind]
-    return DeviceDemand(len(chosen), tuple(map(_name, pool)))
+    return DeviceRequest(len(chosen), tuple(map(_name, pool)))
 
 
 def count_processes(hardware: HardwareSection) -> int:

@@ -3,7 +3,7 @@
 import subprocess
 from typing import ClassVar, Protocol
 
-from backend.contract.run.folder import DeviceDemand, RunFolder
+from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.contract.spec import HardwareSection
 
 
@@ -14,7 +14,7 @@ class Launcher(Protocol):
     description: ClassVar[str]
 
     def start(
-        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceDemand | None = None
+        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceRequest | None = None
     ) -> "subprocess.Popen[bytes]":
         """Start the run's next attempt, with the environment variables of its `hardware` section.
 

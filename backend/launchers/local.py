@@ -5,7 +5,7 @@ import subprocess
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import python_command
-from backend.contract.run.folder import DeviceDemand, RunFolder
+from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.contract.spec import HardwareSection
 
 REFUSED = 2
@@ -19,7 +19,7 @@ class Local:
     description = "One process on this computer, which keeps running when the window is closed."
 
     def start(
-        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceDemand | None = None
+        self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceRequest | None = None
     ) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
         waiting = ["--queue", str(queue.count), *queue.devices] if queue is not None else []

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from backend.contract.catalog import Device
 from backend.contract.messages import message
 from backend.contract.run.events import AnyEvent, ModelLoaded, PlanMade
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.queue import queue_of
+from backend.contract.run.queue import choosing_devices
 from backend.contract.spec import RunSpec
 from backend.data.batches import longest_sequence
 from backend.data.features import Features
@@ -115,7 +116,7 @@ def set_up_run(
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    choice = _choose_device(folder, spec, engine_kind.devices)
+    choice = choose_device(folder, spec, engine_kind.devices)
     model_options.check_optimizer(spec, choice.device.kind)
     hosts.same(
         [choice.words, choice.precision],
@@ -173,19 +174,17 @@ def set_up_run(
     )
 
 
-def _choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], list[Device]]) -> devices.DeviceChoice:
+def choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], list[Device]]) -> devices.DeviceChoice:
+    """Choose where the run computes, and keep the other runs of its folder from these devices. Raises InputError."""
     if spec.hardware.device != "cpu":
         claims.claim()  # before the free memory is measured: a model that only waits makes room
     available = list_devices()
-    choice = devices.choose(spec, available, taken=_devices_of_others(folder) if len(available) > 1 else frozenset())
-    if choice.hosts == 1:
-        folder.claim_devices(dict.fromkeys(choice.names))
+    has_several = sum(device.kind != "cpu" for device in available) > 1
+    with choosing_devices(folder) if has_several else nullcontext(frozenset[str]()) as taken:
+        choice = devices.choose(spec, available, taken=taken)
+        if choice.hosts == 1:
+            folder.claim_devices(dict.fromkeys(choice.names))
     return choice
-
-
-def _devices_of_others(folder: RunFolder) -> frozenset[str]:
-    others = (run for run in queue_of(folder.path.parent).running if run.name != folder.name)
-    return frozenset().union(*(run.claimed_devices() or () for run in others))
 
 
 def _read(

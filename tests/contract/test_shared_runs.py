@@ -109,12 +109,11 @@ def test_a_run_waits_for_anothers_and_begins_when_that_is_over(runs: Path, their
         mine = made(runs, "mine")
         mine.join_queue()
     with hold_lock(theirs.lock), another_user(), hold_lock(mine.lock):
-        before = queue.take_turn(mine)
-        assert before is not None
-        assert before.path == theirs.path
-        assert queue.is_ahead(theirs, mine)
+        [blocking] = queue.take_turn(mine)
+        assert blocking.path == theirs.path
+        assert queue.is_blocked(mine, by=[theirs])
     with another_user():
-        assert queue.take_turn(mine) is None
+        assert queue.take_turn(mine) == []
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
@@ -131,7 +130,7 @@ def test_whoever_decided_first_keeps_nobody_else_from_deciding(runs: Path, umask
     with another_user():
         mine = made(runs, "mine")
         mine.join_queue()
-        assert queue.take_turn(mine) is None
+        assert queue.take_turn(mine) == []
 
 
 def test_a_run_that_another_user_keeps_to_themselves_is_not_listed(runs: Path, theirs: RunFolder):

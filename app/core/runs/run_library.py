@@ -15,9 +15,9 @@ from app.core.runs.run_status import ALIVE, RESUMABLE, RunStatus, look_at
 from app.core.runs.series import Series
 from backend.contract.run import events
 from backend.contract.run.event_summary import EventSummary
-from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, RunFolder
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder
 from backend.contract.run.notes import RunNotes, change_notes, notes_file, read_notes
-from backend.contract.run.queue import runs_ahead
+from backend.contract.run.queue import find_blocking_runs
 from backend.contract.safe_files import open_unlinked
 
 HEAD_BYTES = 24_000
@@ -64,7 +64,7 @@ class RunSummary:
     """Why a finished run is not a success; known once all its events are read."""
     queued_since: float | None = None
     """When it joined the queue in which it waits."""
-    demand: DeviceDemand = WHOLE_COMPUTER
+    request: DeviceRequest = WHOLE_COMPUTER
     """The devices that it waits for."""
     claimed: frozenset[str] | None = None
     """The devices on which it computes, if it has chosen them."""
@@ -104,8 +104,8 @@ def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
     queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
     place = queue.index(run)
     running = [(one, one.claimed) for one in runs if one.alive and not one.waits]
-    ahead = runs_ahead(run.demand, running, [(one, one.demand) for one in queue[:place]])
-    words = waiting_words([one.title for one in ahead if not one.waits] or [one.title for one in ahead[-1:]])
+    blocking = find_blocking_runs(run.request, running, [(one, one.request) for one in queue[:place]])
+    words = waiting_words([one.title for one in blocking if not one.waits] or [one.title for one in blocking[-1:]])
     if len(queue) == 1:
         return words
     return tr("{words}; {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
@@ -308,7 +308,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         metrics=_metrics(state),
         can_resume=outcome.can_resume,
         queued_since=folder.queued_since() if outcome.waits else None,
-        demand=folder.demand() if outcome.waits else WHOLE_COMPUTER,
+        request=folder.device_request() if outcome.waits else WHOLE_COMPUTER,
         claimed=folder.claimed_devices() if outcome.state in ALIVE else None,
     )
 

@@ -204,7 +204,7 @@ class StartController(QObject):
         self._context.library_watcher.refresh_now()
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
-            words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])
+            words = waiting_words([read_subject(other).title for other in self._context.jobs.find_awaited_runs(path)])
             self.message.emit(
                 "success", tr("Added {name} to the queue. {words}.", name=self._submitted.get("name", ""), words=words)
             )

@@ -181,7 +181,7 @@ class QueueStatus(QObject):
         """The list and the page may briefly disagree about whether the run has started."""
         listed = self._context.library.find(run)
         if listed is None:
-            return waiting_words([read_subject(other).title for other in self._context.jobs.ahead(run)])
+            return waiting_words([read_subject(other).title for other in self._context.jobs.find_awaited_runs(run)])
         return listed.message if listed.waits else tr("Starting soon")
 
     def _on_runs_changed(self) -> None:

@@ -52,14 +52,19 @@ class ProcessRecord:
 
 
 @dataclass(frozen=True)
-class DeviceDemand:
+class DeviceRequest:
     """How many of which devices a queued run needs; without names, the whole computer."""
 
     count: int = 1
     devices: tuple[str, ...] = ()
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether it needs each of its devices."""
+        return self.count >= len(self.devices)
 
-WHOLE_COMPUTER = DeviceDemand()
+
+WHOLE_COMPUTER = DeviceRequest()
 
 
 @dataclass(frozen=True)
@@ -206,9 +211,9 @@ class RunFolder:
 
     # The queue: while `queued` is there, the run's supervisor waits for its turn. Whoever takes it away lets it begin.
 
-    def join_queue(self, after: float = 0.0, demand: DeviceDemand = WHOLE_COMPUTER) -> None:
+    def join_queue(self, after: float = 0.0, request: DeviceRequest = WHOLE_COMPUTER) -> None:
         """Called by the supervisor, which holds the lock: queue the run behind any run that joined until `after`."""
-        write_json(self.queued, {"joined": max(time.time(), after + 0.001), **asdict(demand)})
+        write_json(self.queued, {"joined": max(time.time(), after + 0.001), **asdict(request)})
 
     def leave_queue(self) -> None:
         """Leave the queue. Windows keeps a file while someone reads it, and runs further back in the queue do."""
@@ -228,10 +233,10 @@ class RunFolder:
         except (ValueError, KeyError, TypeError):
             return 0.0
 
-    def demand(self) -> DeviceDemand:
-        """What the run waits for in the queue."""
-        found = _read_record(self.queued, DeviceDemand) or WHOLE_COMPUTER
-        return DeviceDemand(max(1, found.count), tuple(map(str, found.devices)))
+    def device_request(self) -> DeviceRequest:
+        """The devices that the run waits for in the queue."""
+        found = _read_record(self.queued, DeviceRequest) or WHOLE_COMPUTER
+        return DeviceRequest(max(1, found.count), tuple(map(str, found.devices)))
 
     def claim_devices(self, names: Iterable[str]) -> None:
         """Called by the engine: keep others in the queue from these devices until the attempt is over."""

@@ -15,7 +15,7 @@ from app.core.runs.run_library import HEAD_BYTES, REFRESHES_UNTIL_INSIDE, RunLib
 from app.core.runs.run_list import RunListOptions, arrange
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
-from backend.contract.run.folder import DeviceDemand, ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.folder import DeviceRequest, ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, write_notes
 
@@ -364,7 +364,7 @@ def test_runs_that_wait_say_for_what_and_in_which_place(tmp_path: Path, carried:
 def test_a_run_that_waits_for_a_device_names_only_who_uses_it(tmp_path: Path, carried: Carried):
     carried("here").claim_devices(["cuda:0"])
     carried("elsewhere").claim_devices(["cuda:1"])
-    carried("later", 10.0).join_queue(demand=DeviceDemand(1, ("cuda:0",)))
+    carried("later", 10.0).join_queue(request=DeviceRequest(1, ("cuda:0",)))
     assert messages(RunLibrary(tmp_path).refresh()) == {"later": "Starts after “here” finishes"}
 
 

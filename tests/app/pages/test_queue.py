@@ -165,8 +165,8 @@ def test_a_run_that_the_list_does_not_know_yet_says_what_it_waits_for(qtbot, con
 
 def test_without_a_run_that_goes_on_it_waits_for_the_one_before_it(context, waiting, let_go, going):
     os.close(let_go.pop(going.path))
-    assert [one.name for one in context.jobs.ahead(waiting[1].path)] == [waiting[0].name]
-    assert context.jobs.ahead(waiting[0].path) == []
+    assert [one.name for one in context.jobs.find_awaited_runs(waiting[1].path)] == [waiting[0].name]
+    assert context.jobs.find_awaited_runs(waiting[0].path) == []
 
 
 def test_the_page_goes_over_to_the_curves_without_a_click(qtbot, page, waiting, runs):

@@ -61,7 +61,7 @@ def replaced(path: Path, by: Callable[[Path], None]) -> None:
 
 @pytest.mark.parametrize("command", ["resume", "report"])
 @pytest.mark.parametrize(
-    "name", ["events.jsonl", "process.log", "exit.json", "run.lock", "queued", "model", "notes.json"]
+    "name", ["events.jsonl", "process.log", "exit.json", "devices.json", "run.lock", "queued", "model", "notes.json"]
 )
 def test_link_is_refused_in_one_sentence(run: RunFolder, outside: Path, capsys, name: str, command: str) -> None:
     replaced(run.path / name, lambda path: path.symlink_to(outside))

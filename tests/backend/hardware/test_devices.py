@@ -1,7 +1,10 @@
 """Tests that a run's device is what its spec wishes, or that the wish is refused by its name."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import msgspec
@@ -9,11 +12,13 @@ import pytest
 
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
-from backend.contract.run.folder import DeviceDemand
+from backend.contract.run.folder import DeviceRequest, ProcessRecord, RunFolder
+from backend.contract.run.lock import hold_lock
 from backend.contract.spec import RunSpec, run_spec
 from backend.engines.cpu_device import emulates_bfloat16
-from backend.hardware import planner
-from backend.hardware.devices import choose, demand
+from backend.hardware import devices, planner
+from backend.hardware.devices import choose, make_request
+from backend.training.setup import choose_device
 
 PROCESSOR = Device("cpu", 0, "Processor", 8000, 4000, ["float32", "bfloat16"])
 CARDS = [Device("cuda", index, f"Card {index}", 16000, 12000, ["float32", "float16"]) for index in range(2)]
@@ -48,18 +53,39 @@ def test_a_device_that_another_run_uses_is_the_last_choice():
     assert choose(spec(), [CARDS[0], PROCESSOR], taken=frozenset({"cuda:0"})).words == "cuda:0"
 
 
+def test_runs_that_start_at_the_same_moment_choose_different_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    meeting = Barrier(2)
+
+    def choose_together(*given: Any, **options: Any) -> devices.DeviceChoice:
+        with suppress(BrokenBarrierError):  # only one of them chooses at a time
+            meeting.wait(0.2)
+        return choose(*given, **options)
+
+    monkeypatch.setattr(devices, "choose", choose_together)
+    folders = [RunFolder(tmp_path / name) for name in ("one", "two")]
+    with ExitStack() as stack:
+        for folder in folders:
+            folder.path.mkdir()
+            folder.spec.touch()
+            folder.write_process_record(ProcessRecord(1, "host", "boot", 1, 1, 0.0))
+            stack.enter_context(hold_lock(folder.lock))
+        with ThreadPoolExecutor(2) as pool:
+            chosen = pool.map(lambda folder: choose_device(folder, spec(), lambda: [*CARDS, PROCESSOR]).words, folders)
+        assert sorted(chosen) == ["cuda:0", "cuda:1"]
+
+
 @pytest.mark.parametrize(
     ("hardware", "expected"),
     [
-        ({}, DeviceDemand(1, ("cuda:0", "cuda:1"))),
-        ({"processes": 2}, DeviceDemand(2, ("cuda:0", "cuda:1"))),
-        ({"devices": [1]}, DeviceDemand(1, ("cuda:1",))),
-        ({"device": "cpu"}, DeviceDemand(1, ("cpu",))),
-        ({"device": "cpu", "processes": 2}, DeviceDemand(1, ("cpu",))),
+        ({}, DeviceRequest(1, ("cuda:0", "cuda:1"))),
+        ({"processes": 2}, DeviceRequest(2, ("cuda:0", "cuda:1"))),
+        ({"devices": [1]}, DeviceRequest(1, ("cuda:1",))),
+        ({"device": "cpu"}, DeviceRequest(1, ("cpu",))),
+        ({"device": "cpu", "processes": 2}, DeviceRequest(1, ("cpu",))),
     ],
 )
-def test_a_queued_run_waits_for_as_many_devices_as_it_needs(hardware: dict[str, Any], expected: DeviceDemand):
-    assert demand(spec(**hardware), [*CARDS, PROCESSOR]) == expected
+def test_a_queued_run_waits_for_as_many_devices_as_it_needs(hardware: dict[str, Any], expected: DeviceRequest):
+    assert make_request(spec(**hardware), [*CARDS, PROCESSOR]) == expected
 
 
 def test_bfloat16_on_a_processor_without_units_for_it_is_called_slow():

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from backend import process_tree
-from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, RunFolder
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder
 
 SUPERVISE = """
 import sys
 from backend import supervisor
-from backend.contract.run.folder import DeviceDemand, RunFolder
+from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.supervisor import GracePeriods, supervise
 supervisor.POLL_SECONDS = 0.02  # so that no test waits for a look
 folder, script, polite, *queue = sys.argv[1:]
 command, patience = [sys.executable, "-c", script, folder], GracePeriods(float(polite))
-demand = DeviceDemand(int(queue[0]), tuple(queue[1:])) if queue else None
-sys.exit(supervise(RunFolder(folder), command, patience, queue=demand))
+request = DeviceRequest(int(queue[0]), tuple(queue[1:])) if queue else None
+sys.exit(supervise(RunFolder(folder), command, patience, queue=request))
 """
 
 Supervise = Callable[..., "subprocess.Popen[str]"]
@@ -46,9 +46,9 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
         *,
         run: RunFolder = folder,
         queue: bool = False,
-        demand: DeviceDemand = WHOLE_COMPUTER,
+        request: DeviceRequest = WHOLE_COMPUTER,
     ) -> "subprocess.Popen[str]":
-        more = [str(demand.count), *demand.devices] if queue else []
+        more = [str(request.count), *request.devices] if queue else []
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), *more],
             stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ import pytest
 
 from backend import process_tree
 from backend.contract.run import queue
-from backend.contract.run.folder import WHOLE_COMPUTER, DeviceDemand, ProcessRecord, RunFolder
+from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, ProcessRecord, RunFolder
 from backend.contract.run.lock import RunLocked, hold_lock
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
@@ -121,11 +121,14 @@ def test_a_queued_run_starts_beside_another_on_a_device_that_is_free(folder, run
     supervise(CLAIMING.format(device="cuda:0"))
     until(lambda: folder.claimed_devices() == {"cuda:0"})
     beside, behind = run("beside"), run("behind")
-    supervise(CLAIMING.format(device="cuda:1"), run=beside, queue=True, demand=DeviceDemand(1, CARDS))
+    supervise(CLAIMING.format(device="cuda:1"), run=beside, queue=True, request=DeviceRequest(1, CARDS))
     until(lambda: beside.claimed_devices() == {"cuda:1"})
-    supervise(CLAIMING.format(device="cuda:0"), run=behind, queue=True, demand=DeviceDemand(1, CARDS))
+    supervise(CLAIMING.format(device="cuda:0"), run=behind, queue=True, request=DeviceRequest(1, CARDS))
     until(behind.is_queued)
-    assert {run.name for run in queue.queue_of(folder.path.parent).ahead(behind)} == {folder.name, "beside"}
+    assert {run.name for run in queue.queue_of(folder.path.parent).find_blocking_runs(behind)} == {
+        folder.name,
+        "beside",
+    }
 
     end(folder)
     until(lambda: behind.claimed_devices() == {"cuda:0"})
@@ -136,11 +139,11 @@ def test_a_run_that_needs_two_devices_waits_for_two_and_is_not_overtaken(folder,
     supervise(CLAIMING.format(device="cuda:0"))
     until(lambda: folder.claimed_devices() == {"cuda:0"})
     large, small = run("large"), run("small")
-    supervise(UNTIL_TOLD, run=large, queue=True, demand=DeviceDemand(2, CARDS))
+    supervise(UNTIL_TOLD, run=large, queue=True, request=DeviceRequest(2, CARDS))
     until(large.is_queued)
-    supervise(UNTIL_TOLD, run=small, queue=True, demand=DeviceDemand(1, CARDS))
+    supervise(UNTIL_TOLD, run=small, queue=True, request=DeviceRequest(1, CARDS))
     until(small.is_queued)
-    assert [run.name for run in queue.queue_of(folder.path.parent).ahead(small)] == [folder.name, "large"]
+    assert [run.name for run in queue.queue_of(folder.path.parent).find_blocking_runs(small)] == [folder.name, "large"]
 
     end(folder)
     until(lambda: "large begins" in told(folder))
@@ -148,23 +151,55 @@ def test_a_run_that_needs_two_devices_waits_for_two_and_is_not_overtaken(folder,
 
 
 @pytest.mark.parametrize(
-    ("demand", "claims", "earlier", "ahead"),
+    ("request_", "claims", "earlier", "blocking"),
     [
-        (DeviceDemand(1, ("cpu",)), [{"cuda:0"}], [], []),  # a run on the CPU beside one on a GPU
-        (DeviceDemand(1, ("cuda:1",)), [{"cuda:0"}], [], []),  # pinned to a free one
-        (DeviceDemand(1, ("cuda:0",)), [{"cuda:0"}], [], ["running 0"]),
-        (DeviceDemand(1, CARDS), [None], [], ["running 0"]),  # may take any
-        (DeviceDemand(1, CARDS), [], [DeviceDemand(1, CARDS)], []),
-        (DeviceDemand(1, CARDS), [{"cuda:1"}], [DeviceDemand(1, CARDS)], ["running 0", "queued 0"]),
-        (DeviceDemand(1, CARDS), [], [WHOLE_COMPUTER], ["queued 0"]),
+        (DeviceRequest(1, ("cpu",)), [{"cuda:0"}], [], []),  # a run on the CPU beside one on a GPU
+        (DeviceRequest(1, ("cuda:1",)), [{"cuda:0"}], [], []),  # pinned to a free one
+        (DeviceRequest(1, ("cuda:0",)), [{"cuda:0"}], [], ["running 0"]),
+        (DeviceRequest(1, CARDS), [None], [], ["running 0"]),  # may take any
+        (DeviceRequest(1, CARDS), [], [DeviceRequest(1, CARDS)], []),
+        (DeviceRequest(1, CARDS), [{"cuda:1"}], [DeviceRequest(1, CARDS)], ["running 0", "queued 0"]),
+        (DeviceRequest(1, CARDS), [], [WHOLE_COMPUTER], ["queued 0"]),
+        (DeviceRequest(1, CARDS), [{"cuda:0"}], [DeviceRequest(1, ("cuda:0",))], []),  # which needs the other one
+        (DeviceRequest(1, CARDS), [], [DeviceRequest(2, CARDS)], ["queued 0"]),
         (WHOLE_COMPUTER, [{"cuda:0"}], [], ["running 0"]),
         (WHOLE_COMPUTER, [], [], []),
     ],
 )
-def test_a_run_waits_only_for_those_that_leave_it_too_few_devices(demand, claims, earlier, ahead) -> None:
+def test_a_run_waits_only_for_those_that_leave_it_too_few_devices(request_, claims, earlier, blocking) -> None:
     running = [(f"running {place}", claim) for place, claim in enumerate(claims)]
     queued = [(f"queued {place}", other) for place, other in enumerate(earlier)]
-    assert queue.runs_ahead(demand, running, queued) == ahead
+    assert queue.find_blocking_runs(request_, running, queued) == blocking
+
+
+@pytest.mark.parametrize(("claimed", "is_blocked"), [("cuda:0", False), ("cuda:1", True)])
+def test_once_a_run_has_chosen_its_devices_it_blocks_only_runs_that_need_them(
+    folder: RunFolder, run, claimed: str, is_blocked: bool
+) -> None:
+    other = run("other")
+    other.write_process_record(ProcessRecord(1, "host", "boot", 1, 1, 0.0))
+    folder.join_queue(request=DeviceRequest(1, ("cuda:1",)))
+    with hold_lock(folder.lock), hold_lock(other.lock):
+        blocking = queue.take_turn(folder)
+        assert [one.name for one in blocking] == ["other"]
+        assert queue.is_blocked(folder, blocking)
+        other.claim_devices([claimed])
+        assert queue.is_blocked(folder, blocking) is is_blocked
+
+
+def test_a_run_avoids_the_devices_that_others_use_or_wait_for(folder: RunFolder, run) -> None:
+    using, waiting, flexible = run("using"), run("waiting"), run("flexible")
+    using.write_process_record(ProcessRecord(1, "host", "boot", 1, 1, 0.0))
+    using.claim_devices(["cuda:0"])
+    waiting.join_queue(request=DeviceRequest(1, ("cuda:1",)))
+    flexible.join_queue(request=DeviceRequest(1, ("cuda:2", "cuda:3")))
+    with (
+        hold_lock(using.lock),
+        hold_lock(waiting.lock),
+        hold_lock(flexible.lock),
+        queue.choosing_devices(folder) as taken,
+    ):
+        assert taken == {"cuda:0", "cuda:1"}
 
 
 def test_a_claim_of_an_earlier_attempt_holds_nothing(folder: RunFolder) -> None:
@@ -176,10 +211,19 @@ def test_a_claim_of_an_earlier_attempt_holds_nothing(folder: RunFolder) -> None:
     assert folder.claimed_devices() is None
 
 
+@pytest.mark.parametrize(
+    "words", ["", "[]", '{"attempt": 1}', '{"attempt": 1, "devices": 3}', '{"attempt": "x", "devices": []}']
+)
+def test_a_claim_that_cannot_be_read_may_be_of_any_device(folder: RunFolder, words: str) -> None:
+    folder.write_process_record(ProcessRecord(1, "host", "boot", 1, 1, 0.0))
+    folder.devices.write_text(words)
+    assert folder.claimed_devices() is None
+
+
 @pytest.mark.parametrize("words", ["", "[]", '{"joined": 1, "count": "x"}', '{"joined": 1, "devices": 3}'])
-def test_a_demand_that_cannot_be_read_waits_for_the_whole_computer(folder: RunFolder, words: str) -> None:
+def test_a_request_that_cannot_be_read_waits_for_the_whole_computer(folder: RunFolder, words: str) -> None:
     folder.queued.write_text(words)
-    assert folder.demand() == WHOLE_COMPUTER
+    assert folder.device_request() == WHOLE_COMPUTER
 
 
 def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, run, supervise, until) -> None:
@@ -205,7 +249,7 @@ def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder:
     folder.path.with_name(alias).symlink_to(folder.path)
     folder.join_queue()
     with hold_lock(folder.lock):
-        assert queue.take_turn(folder) is None
+        assert queue.take_turn(folder) == []
 
 
 def test_whoever_joins_after_the_clock_was_put_back_waits_behind_the_others(folder: RunFolder, run) -> None:
@@ -221,7 +265,7 @@ def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     with hold_lock(folder.path.parent / queue.DECIDING), pytest.raises(RunLocked):
         queue.take_turn(folder)
 
-    assert queue.take_turn(folder) is None
+    assert queue.take_turn(folder) == []
     assert not folder.queued.exists()
 
 
@@ -342,7 +386,7 @@ def test_the_launcher_returns_while_the_run_waits(folder: RunFolder, run, superv
     until(lambda: told(folder))
     second = run("second")
 
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceRequest())
 
     assert second.is_queued()
     second.request("stop")
@@ -357,7 +401,7 @@ def test_words_of_the_interpreter_do_not_keep_a_run_from_waiting(
     monkeypatch.setenv("PYTHONWARNINGS", "nonsense")
 
     second = run("second")
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceRequest())
 
     assert second.is_queued()
     second.request("stop")
@@ -376,7 +420,7 @@ def test_a_waiting_supervisor_costs_next_to_no_time(folder: RunFolder, run, supe
     supervise(UNTIL_TOLD)
     until(lambda: told(folder))
     second = run("second")
-    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceDemand())
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=DeviceRequest())
     before, began = computed(supervisor.pid), time.monotonic()
     until(lambda: time.monotonic() - began > 1.5)
 
