@@ -19,6 +19,7 @@ from backend.__main__ import main
 from backend.commands import train
 from backend.commands.follow import EventReader, Follower, RunOutcome
 from backend.commands.screen import ProgressScreen
+from backend.contract.rpc.plan import DeviceList
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.spec import RunSpec
@@ -75,10 +76,10 @@ def at_the_first_step(runs: Path, act: Callable[[RunFolder], object]) -> Iterato
         beside.join()
 
 
-def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False) -> RunOutcome:
+def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False, listed: DeviceList | None = None) -> RunOutcome:
     """`train.attempt` with the engine process in this one, between the records that its supervisor would write."""
     if queue or folder.life() == "alive":
-        return _attempt_of_a_supervisor(folder, spec, queue=queue)
+        return _attempt_of_a_supervisor(folder, spec, queue=queue, listed=listed)
     reader = EventReader.at_end(folder.events)
     lock = take_lock(folder.lock)
     try:

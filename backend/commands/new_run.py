@@ -18,6 +18,7 @@ from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
+    from backend.contract.rpc.plan import DeviceList
     from backend.contract.spec import RunSpec
     from backend.preflight.checks import Checked
     from backend.training.checkpoints import Checkpoints
@@ -133,17 +134,19 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
     )
 
 
-def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subprocess.Popen[bytes]":
+def start(
+    folder: RunFolder, spec: "RunSpec", *, queue: bool = False, listed: "DeviceList | None" = None
+) -> "subprocess.Popen[bytes]":
     """Start the run's next attempt with this spec, now or once its devices are free; returns the supervisor process.
 
-    Raises InputError or RunFailed.
+    `listed` are this computer's devices, if they are known. Raises InputError or RunFailed.
     """
     from backend import registry
     from backend.hardware import devices
 
     request = None
     if queue:
-        found = devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
+        found = listed or devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
         request = devices.make_request(spec, found.devices, found.note)
     return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=request)
 

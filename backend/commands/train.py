@@ -27,15 +27,18 @@ from backend.contract.safe_text import one_line
 from backend.engines.hosts import Position
 
 if TYPE_CHECKING:
+    from backend.contract.rpc.plan import DeviceList
     from backend.contract.spec import RunSpec
     from backend.training.checkpoints import Checkpoints
 
 
-def attempt(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> RunOutcome:
-    """Start or queue the run's next attempt with this spec, and follow it until it is over."""
+def attempt(
+    folder: RunFolder, spec: "RunSpec", *, queue: bool = False, listed: "DeviceList | None" = None
+) -> RunOutcome:
+    """Start or queue the run's next attempt with this spec, and follow it until it is over; see `new_run.start`."""
     screen = ProgressScreen()
     reader = EventReader.at_end(folder.events)
-    supervisor = new_run.start(folder, spec, queue=queue)
+    supervisor = new_run.start(folder, spec, queue=queue, listed=listed)
     if not folder.is_queued():
         screen.line(f"{one_line(folder.name)} runs as process {supervisor.pid}; Ctrl-C stops it")
     outcome = Follower(folder, reader, screen).watch()
@@ -75,7 +78,7 @@ def _train(arguments: Namespace) -> int:
         folder = joining.join(arguments.run_folder, position)
         return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
     prepared = new_run.prepare(spec, arguments)
-    return _run(new_run.write_run(prepared, arguments.run_folder), prepared.spec, arguments)
+    return _run(new_run.write_run(prepared, arguments.run_folder), prepared.spec, arguments, prepared.listed)
 
 
 def _resume_arguments(parser: ArgumentParser) -> None:
@@ -149,12 +152,12 @@ def _refuse_queue_of_hosts(position: Position, arguments: Namespace) -> None:
         )
 
 
-def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:
+def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "DeviceList | None" = None) -> int:
     # A run that was lost while it waited waits again: several of them would otherwise be resumed all at once.
     queue = arguments.queue or folder.queued_since() is not None
     if not arguments.detach:
-        return report_outcome(attempt(folder, spec, queue=queue), arguments.json)
-    supervisor = new_run.start(folder, spec, queue=queue)
+        return report_outcome(attempt(folder, spec, queue=queue, listed=listed), arguments.json)
+    supervisor = new_run.start(folder, spec, queue=queue, listed=listed)
     supervisor.returncode = 0  # it outlives this process on purpose
     _report_started(folder, supervisor.pid, arguments.json)
     return 0

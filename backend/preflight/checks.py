@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.rpc.plan import AutoSetting
+from backend.contract.rpc.plan import AutoSetting, DeviceList
 from backend.contract.spec import RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Report
@@ -35,6 +36,8 @@ class Checked:
     fitted: FittedFacts
     auto: tuple[AutoSetting, ...] = ()
     """What was left at `auto`, and how it was chosen; the spec has the numbers."""
+    listed: DeviceList | None = None
+    """The devices of this computer, if a check needed them: to list them may take seconds."""
 
 
 def _ignore(sentence: str) -> None:
@@ -79,7 +82,8 @@ def check(
     model_options.check_weights(spec)
     model_options.check_adapter(spec)
     model_options.check_optimizer(spec)
-    choice = _check_hardware(spec)
+    list_once = cache(lambda: devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment))
+    choice = _check_hardware(spec, list_once)
     if choice is not None:
         model_options.check_optimizer(spec, choice.device.kind)
     model = _model_here(spec, report, convert)
@@ -99,7 +103,7 @@ def check(
         say(splits.guessed)
     auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
     check_processes(auto.spec)
-    auto = _choose_checkpointing(auto, splits, model, report)
+    auto = _choose_checkpointing(auto, splits, model, list_once, report)
     for setting in auto.chosen:
         if setting.reason:
             say(setting.reason)
@@ -110,11 +114,15 @@ def check(
             "model": spec.model.model_copy(update={"revision": commit}),
         }
     )
-    return Checked(complete, splits.fitted, auto.chosen)
+    return Checked(complete, splits.fitted, auto.chosen, list_once() if list_once.cache_info().currsize else None)
 
 
 def _choose_checkpointing(
-    auto: AutoResolution, splits: Splits, model: ModelLocation | None, report: Report
+    auto: AutoResolution,
+    splits: Splits,
+    model: ModelLocation | None,
+    list_devices: Callable[[], DeviceList],
+    report: Report,
 ) -> AutoResolution:
     """Choose gradient checkpointing if it is `auto`. What takes seconds is only asked for if the run may not fit.
 
@@ -126,7 +134,7 @@ def _choose_checkpointing(
     if model is None or position(spec).count > 1 or _fits_anywhere(spec, splits, model):
         return without_checkpointing(auto)
     sample = sample_lengths.measure(spec, splits, model, report)
-    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    here = list_devices().devices
     counts = sample.count_features(splits)
     return choose_checkpointing(auto, MemoryFacts(model.folder, make_task(spec).head, sample.lengths, here, counts))
 
@@ -183,7 +191,7 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
         check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
-def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
+def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> devices.DeviceChoice | None:
     """Reject a device or precision that this machine lacks; if any will do, skip the query, which takes seconds."""
     hardware = spec.hardware
     if position(spec).count > 1:
@@ -191,7 +199,7 @@ def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
     is_any = hardware.device == hardware.precision == "auto" and not hardware.devices
     is_any = is_any and devices.count_processes(hardware) == 1
     if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
-        found = devices.query_devices(hardware.engine, environment=hardware.environment)
+        found = list_devices()
         return devices.choose(spec, found.devices, found.note)
     return None
 

@@ -12,8 +12,10 @@ from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.contract.rpc.plan import DeviceList
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
+from backend.hardware import devices
 from backend.preflight import auto_settings, checks
 from backend.preflight.auto_settings import ModelSize, TrainingSize
 from backend.preflight.cost import plan
@@ -278,3 +280,17 @@ def test_a_run_starts_with_the_checkpointing_that_its_plan_has(deep, between: fl
     checked = checks.check(with_checkpointing(deep, "auto", 6 if fits else between), say=said.append)
     assert checked.spec.training.gradient_checkpointing is not fits
     assert any("gradient checkpointing on" in sentence for sentence in said) is not fits
+
+
+def test_the_devices_are_listed_once_for_all_checks_and_the_queue(deep, between: float, monkeypatch):
+    listed: list[DeviceList] = []
+
+    def query(*given: Any, **options: Any) -> DeviceList:
+        listed.append(DeviceList([CPU]))
+        return listed[-1]
+
+    monkeypatch.setattr(devices, "query_devices", query)
+    spec = with_checkpointing(deep, "auto", between)
+    checked = checks.check(spec.model_copy(update={"hardware": spec.hardware.model_copy(update={"device": "cpu"})}))
+    assert len(listed) == 1
+    assert checked.listed is listed[0]
