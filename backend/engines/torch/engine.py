@@ -106,7 +106,7 @@ class TorchEngine:
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
         torch.manual_seed(_dropout_seed(self._training.seed, step, number, self._group.rank))
-        with self._unpadding.of(batch):
+        with self._unpadding.for_batch(batch):
             with self._precision.autocast():
                 answer = self._head.answer(self._model, batch)
             loss = self._head.loss(answer, batch) / denominator
@@ -131,7 +131,7 @@ class TorchEngine:
 
     def _outputs(self, batch: Batch) -> dict[str, np.ndarray]:
         self._set_training(False)
-        with memory.translate_out_of_memory(), torch.inference_mode(), self._unpadding.of(batch):
+        with memory.translate_out_of_memory(), torch.inference_mode(), self._unpadding.for_batch(batch):
             with self._precision.autocast():
                 answer = self._head.answer(self._model, batch)
             return self._head.outputs(answer, batch)

@@ -1,8 +1,8 @@
 """Leaves the padding of a batch out of a model's layers.
 
-Linear layers, norms and dropout need no neighbours: they compute on the tokens of all rows, laid end to end as one row.
-Attention computes on each row by itself, or pads its own inputs on an accelerator. The embeddings before the layers and the head behind them still see the padded
-batch, so that no architecture's own code has to change.
+Linear layers, norms and dropout need no neighbors: they compute on the tokens of all rows, laid end to end as one row.
+Attention computes on each row by itself, or pads its own inputs on an accelerator. The embeddings before the layers and
+the head behind them still see the padded batch, so that no architecture's own code has to change.
 """
 
 import inspect
@@ -45,12 +45,12 @@ LAYERS = {
     "xlm-roberta": "encoder.layer",
 }
 """Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
-BY_ROW = ("cpu",)
+ROW_BY_ROW_DEVICES = ("cpu",)
 """Devices on which attention computes row by row; elsewhere so many small kernels cost more than the padding."""
-SHORT = 64
+PADDED_DROPOUT_LENGTH = 64
 """Up to this length padding costs less than the many operations of attention with dropout for each length."""
-_BY_TOKEN = ("hidden_states", "position_embeddings", "position_ids")
-"""Arguments of a layer that have an entry for every token, (batch, length, …)."""
+_POSITIONS = ("position_embeddings", "position_ids")
+"""Arguments of every layer that have an entry for each token, (batch or 1, length, …)."""
 
 
 class Rows:
@@ -71,10 +71,18 @@ class Rows:
         columns = np.concatenate([group.columns().ravel() for group in self.groups])
         places = np.repeat(order, lengths[order]) * self.shape[1] + columns  # (tokens,)
         self._places = tensor(places, device)
+        self._positions: dict[int, tuple[Any, Any]] = {}  # what layers share, by its id, padded and flat
 
     def flatten(self, padded: torch.Tensor) -> torch.Tensor:
         """(rows or 1, length, …) → (1, tokens, …)"""
         return padded.expand(self.shape[0], *padded.shape[1:]).flatten(0, 1).index_select(0, self._places)[None]
+
+    def flatten_positions(self, padded: torch.Tensor | tuple[torch.Tensor, ...]) -> Any:
+        """The same for what all layers get, once for all of them."""
+        if id(padded) not in self._positions:
+            flat = tuple(map(self.flatten, padded)) if isinstance(padded, tuple) else self.flatten(padded)
+            self._positions[id(padded)] = padded, flat
+        return self._positions[id(padded)][1]
 
     def pad(self, flat: torch.Tensor) -> torch.Tensor:
         """(1, tokens, …) → (rows, length, …), zeros as padding"""
@@ -125,10 +133,10 @@ class Unpadding:
         if self._layers:
             self._signature = inspect.signature(self._layers[0].forward)
             self._layers[-1].register_forward_hook(self._pad)
-            ALL_ATTENTION_FUNCTIONS["sdpa"] = _attention
+            ALL_ATTENTION_FUNCTIONS["sdpa"] = _attention  # which stays: it does the same where no padding is left out
 
     @contextmanager
-    def of(self, batch: Batch) -> Iterator[None]:
+    def for_batch(self, batch: Batch) -> Iterator[None]:
         """Leave out this batch's padding in the forward pass, and in what the backward pass computes again."""
         mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
         # Logits of padding are among the outputs of question answering, though not in its loss.
@@ -158,10 +166,11 @@ class Unpadding:
         if rows is None:
             return None
         given["attention_mask"] = RowMask(rows, given.get("attention_mask"))
-        for name in _BY_TOKEN if is_first else _BY_TOKEN[1:]:
-            value = given.get(name)
-            if value is not None:
-                given[name] = tuple(map(rows.flatten, value)) if isinstance(value, tuple) else rows.flatten(value)
+        if is_first:
+            given["hidden_states"] = rows.flatten(given["hidden_states"])
+        for name in _POSITIONS:
+            if given.get(name) is not None:
+                given[name] = rows.flatten_positions(given[name])
         return bound.args, bound.kwargs
 
     def _pad(self, layer: nn.Module, given: Any, returned: Any) -> Any:
@@ -179,6 +188,8 @@ def _layers(model: Any, head: Head) -> list[nn.Module]:
     if path is None or config._attn_implementation != "sdpa" or head is Head.QUESTION_ANSWERING_BEAM:
         return []
     if getattr(config, "layerdrop", 0) or (getattr(config, "is_decoder", False) and path.startswith("encoder")):
+        return []
+    if not getattr(config, "is_causal", True):  # a decoder's attention, whose mask alone says that it sees ahead
         return []
     base = (model.get_base_model() if hasattr(model, "get_base_model") else model).base_model
     if not type(base).__module__.startswith("transformers."):  # code of the model's own may have other layers
@@ -203,7 +214,8 @@ def _attention(
     if not isinstance(attention_mask, RowMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     rows, padded = attention_mask
-    if query.device.type not in BY_ROW or (options.get("dropout") and rows.shape[1] <= SHORT):
+    is_short = options.get("dropout") and rows.shape[1] <= PADDED_DROPOUT_LENGTH
+    if is_short or query.device.type not in ROW_BY_ROW_DEVICES:
         grid = (rows.pad(each.transpose(1, 2)).transpose(1, 2) for each in (query, key, value))
         own_query, own_key, own_value = grid  # each (rows, heads, length, head_size)
         attended = _attend(module, own_query, own_key, own_value, padded, **options)

@@ -57,7 +57,7 @@ def gradients(model: Any, head: Head, unpadding: Unpadding | None, batch: Any) -
     """Those of every parameter, and the loss."""
     ours = HEADS[head](facts(head), 0.0, CPU)
     model.zero_grad()
-    with unpadding.of(batch) if unpadding else torch.enable_grad():
+    with unpadding.for_batch(batch) if unpadding else torch.enable_grad():
         loss = ours.loss(ours.answer(model, batch), batch)
         loss.backward()
     found = {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
@@ -104,6 +104,24 @@ HEAD_MODELS = {
 }
 
 
+def test_a_decoder_that_sees_ahead_still_does():
+    head = Head.CAUSAL_LM
+    options = {**WINDOWS["gemma3_text"], "use_bidirectional_attention": True}
+    check_equal(tiny_model("gemma3_text", AutoModelForCausalLM, **options), head, head_batch(head, 9))
+
+
+def test_layers_share_the_positions_of_the_tokens(monkeypatch: pytest.MonkeyPatch):
+    flattened: list[Any] = []
+    flatten = unpadded.Rows.flatten
+    monkeypatch.setattr(
+        unpadded.Rows, "flatten", lambda rows, padded: flattened.append(padded) or flatten(rows, padded)
+    )
+    head = Head.CAUSAL_LM
+    model = tiny_model("llama", AutoModelForCausalLM)
+    gradients(model, head, Unpadding(model, head, CPU), head_batch(head, 9))
+    assert len(flattened) == len({id(one) for one in flattened})
+
+
 @pytest.mark.parametrize("head", HEAD_MODELS)
 def test_gradients_of_every_head_are_those_with_padding(head: Head):
     name, kind = HEAD_MODELS[head]
@@ -113,7 +131,7 @@ def test_gradients_of_every_head_are_those_with_padding(head: Head):
 
 @pytest.mark.parametrize("name", ["bert", "mistral"])
 def test_attention_may_pad_its_own_inputs_as_it_does_on_accelerators(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(unpadded, "BY_ROW", ())
+    monkeypatch.setattr(unpadded, "ROW_BY_ROW_DEVICES", ())
     head = Head.SEQUENCE_CLASSIFICATION
     check_equal(tiny_model(name, AutoModelForSequenceClassification), head, head_batch(head, 9))
 
@@ -121,7 +139,7 @@ def test_attention_may_pad_its_own_inputs_as_it_does_on_accelerators(name: str, 
 @pytest.mark.parametrize("short", [0, 64])
 @pytest.mark.parametrize("name", ["bert", "mistral"])
 def test_attention_with_dropout_is_that_with_padding(name: str, short: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(unpadded, "SHORT", short)
+    monkeypatch.setattr(unpadded, "PADDED_DROPOUT_LENGTH", short)
     head, rate = Head.SEQUENCE_CLASSIFICATION, 1e-9  # which drops nothing
     model = tiny_model(name, AutoModelForSequenceClassification)
     for module in model.modules():
@@ -169,7 +187,7 @@ def test_outputs_of_tokens_are_those_with_padding():
     tokens = batch["attention_mask"] == 1
     with torch.inference_mode():
         expected = ours.outputs(ours.answer(model, batch), batch)["logits"][tokens]
-        with Unpadding(model, head, CPU).of(batch):
+        with Unpadding(model, head, CPU).for_batch(batch):
             found = ours.outputs(ours.answer(model, batch), batch)["logits"][tokens]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -192,8 +210,13 @@ def test_a_model_with_code_of_its_own_keeps_its_padding():
     check_padded(model, Head.SEQUENCE_CLASSIFICATION)
 
 
-@pytest.mark.parametrize(("name", "option"), [("opt", {"layerdrop": 0.1}), ("bert", {"is_decoder": True})])
-def test_a_model_whose_layers_are_skipped_or_see_backwards_alone_keeps_its_padding(name: str, option: dict[str, Any]):
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("opt", {"layerdrop": 0.1}), ("bert", {"is_decoder": True}), ("llama", {"is_causal": False})],
+)
+def test_a_model_whose_layers_are_skipped_or_see_in_another_direction_keeps_its_padding(
+    name: str, option: dict[str, Any]
+):
     check_padded(tiny_model(name, AutoModelForCausalLM, **option), Head.CAUSAL_LM)
 
 
