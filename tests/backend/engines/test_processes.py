@@ -1,11 +1,16 @@
 """Several processes train the model that one process trains, for every head, and compute each row once."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from backend.contract.heads import Head
+from backend.contract.spec import TrainingSection
+from backend.engines.torch import process_group
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.process_group import ProcessGroup
 from tests.backend.engines import on_processes
@@ -127,6 +132,29 @@ def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):
     engine.load(loading(tiny("bert"), classes("a", "b"), devices=("meta", "cpu")))
     engine.export(tmp_path)  # on the first one's device the weights would have no values
     assert (tmp_path / "model.safetensors").stat().st_size > 1000
+
+
+def test_a_weight_that_only_the_other_process_used_gets_its_gradient(monkeypatch):
+    def all_reduce(tensor, op=process_group.dist.ReduceOp.SUM, **options):
+        theirs = torch.tensor([0, 1], dtype=torch.uint8) if tensor.dtype is torch.uint8 else torch.ones_like(tensor)
+        reductions = {"MAX": torch.maximum, "MIN": torch.minimum, "SUM": torch.add}
+        tensor.copy_(reductions[op.name](tensor, theirs))
+        return SimpleNamespace(wait=lambda: None)
+
+    monkeypatch.setattr(process_group.dist, "all_reduce", all_reduce)
+    own, others = torch.zeros(3, requires_grad=True), torch.zeros(2, requires_grad=True)
+    own.grad = torch.ones(3)
+    loss = ProcessGroup(rank=0, size=2).sum_step(torch.tensor(0.5), [own, others])
+    assert (loss.item(), own.grad.tolist(), others.grad.tolist()) == (1.5, [2, 2, 2], [1, 1])
+
+
+def test_every_process_starts_with_the_first_ones_weights(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(process_group.dist, "new_group", lambda **options: None)
+    monkeypatch.setattr(process_group.dist, "broadcast", lambda tensor, source, **options: tensor.fill_(0.25))
+    engine = TorchEngine(ProcessGroup(rank=1, size=2))
+    engine.load(loading(tiny("bert"), classes("a", "b"), TrainingSection(learning_rate=1e-3), devices=("cpu", "cpu")))
+    engine.export(tmp_path)
+    assert all((weight == 0.25).all() for weight in load_file(tmp_path / "model.safetensors").values())
 
 
 def test_the_first_process_does_not_wait_forever_for_one_that_hangs(groups):
