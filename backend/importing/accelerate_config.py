@@ -7,6 +7,7 @@ from backend.importing.foreign import ForeignConfig, ImportedSpec
 
 _DEVICES = {"MULTI_GPU": "cuda", "MULTI_XPU": "xpu", "MULTI_CPU": "cpu"}
 _SHARDED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+_TPUS = ("TPU", "XLA")
 _PRECISIONS = {"no": "float32", "bf16": "bfloat16", "fp16": "float16"}
 _OF_NO_MATTER = (
     "debug", "main_process_ip", "main_process_port", "main_training_function", "rdzv_backend", "same_network", "machine_rank",
@@ -26,8 +27,10 @@ def import_config(values: dict[str, Any]) -> ImportedSpec:
     result.add(hardware={"device": "cpu" if config.take("use_cpu", False) else _DEVICES.get(kind)})
     if kind in _SHARDED:
         result.unmatched.append(f"distributed_type: {kind} (every process holds the whole model here)")
-    elif kind not in ("NO", *_DEVICES):
+    elif kind in _TPUS:
         result.unmatched.append(f"distributed_type: {kind} (JAX trains on TPUs: hardware.engine: jax)")
+    elif kind not in ("NO", *_DEVICES):
+        result.unmatched.append(f"distributed_type: {kind} (hardware.device is auto)")
     _processes(config, result)
     if count_processes(result.spec.get("hardware", {})) > 1:
         result.notes.append(
@@ -53,8 +56,8 @@ def count_processes(hardware: dict[str, Any]) -> int:
 
 
 def _processes(config: ForeignConfig, result: ImportedSpec) -> None:
-    machines = config.take("num_machines", 1)
-    count = max(1, config.take("num_processes", 1) // max(1, machines))
+    machines, processes = _whole(config, "num_machines"), _whole(config, "num_processes")
+    count = max(1, processes // machines)
     devices = _numbers(str(config.take("gpu_ids", "all")))[:count]
     if machines > 1:
         result.unmatched.append(
@@ -64,6 +67,13 @@ def _processes(config: ForeignConfig, result: ImportedSpec) -> None:
         result.add(hardware={"devices": devices})
     if count > max(1, len(devices)):
         result.add(hardware={"processes": count})
+
+
+def _whole(config: ForeignConfig, key: str) -> int:
+    number = config.take(key, 1)
+    if not isinstance(number, int) or number < 1:
+        raise InputError(f"{key}: {number} is not a number of at least 1 without decimals; write one", key)
+    return number
 
 
 def _numbers(ids: str) -> list[int]:

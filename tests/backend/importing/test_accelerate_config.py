@@ -41,6 +41,8 @@ def test_no_mixed_precision_is_float32():
     ("changes", "line"),
     [
         ({"distributed_type": "FSDP"}, "distributed_type: FSDP (every process holds the whole model here)"),
+        ({"distributed_type": "XLA"}, "distributed_type: XLA (JAX trains on TPUs: hardware.engine: jax)"),
+        ({"distributed_type": "MULTI_NPU"}, "distributed_type: MULTI_NPU (hardware.device is auto)"),
         ({"deepspeed_config": {"zero_stage": 3}}, "deepspeed_config.zero_stage: 3"),
         ({"dynamo_config": {"dynamo_backend": "INDUCTOR"}}, "dynamo_config: {'dynamo_backend': 'INDUCTOR'} (models are not compiled)"),
         ({"mixed_precision": "fp8"}, "mixed_precision: fp8 (hardware.precision is auto)"),
@@ -54,6 +56,12 @@ def test_what_has_no_counterpart_is_listed_with_the_reason(changes: dict, line: 
 def test_ids_that_are_no_numbers_are_refused():
     with pytest.raises(InputError, match="gpu_ids: 'first' is not a list of numbers"):
         import_config(TWO_GPUS | {"gpu_ids": "first"})
+
+
+@pytest.mark.parametrize("count", [2.5, 0, "nan"])
+def test_a_number_of_processes_that_is_none_is_refused(count: float | str):
+    with pytest.raises(InputError, match=f"num_processes: {count} is not a number of at least 1"):
+        import_config(TWO_GPUS | {"num_processes": count, "gpu_ids": "0,1"})
 
 
 RUN = "python run_qa.py --model_name_or_path m --dataset_name squad --per_device_train_batch_size 4 --gradient_accumulation_steps 3"
