@@ -140,8 +140,7 @@ class HardwareSection(Section):
         self.present, self._read_at = found.devices, time.time()
         self._show_age()
         self.device.clear()
-        best = next((device for device in found.devices if device.kind != "cpu"), None)
-        best = best or next(iter(found.devices), None)
+        best = next(iter(selected_devices(Draft({}), found.devices)), None)
         self.device.addItem(
             tr("Automatic → {name}", name=translate_word(best.name)) if best else tr("Automatic"), "auto"
         )

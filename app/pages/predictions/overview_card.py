@@ -203,12 +203,11 @@ class OverviewCard(Card):
         pair = (label, "") if self._has_actual else ("", label)
         self.pair_chosen.emit(*(("", "") if pair == self._pair else pair))
 
-    def show_predicted(self, labels: Sequence[LabelScore]) -> None:
+    def show_predicted(self, labels: Sequence[LabelScore], rows: int) -> None:
         """Show how often each label is predicted, of rows that have no actual ones."""
         self._has_actual = False
         self.totals.setText(tr("How often each label is predicted"))
         self.labels.set_choosable(PREDICTED_HINT)
-        rows = sum(one.predicted for one in labels)
         shown = [
             (one.label, group_digits(one.predicted), tr("{share:.0%}", share=one.predicted / rows)) for one in labels
         ]
@@ -341,7 +340,7 @@ class Statistics(QObject):
         if not rows.has_actual:
             self._card.show_waiting(NOTHING_TO_COMPARE if form.compares else "")
             if form.confuses:
-                self._ask("prediction_statistics", lambda found: self._card.show_predicted(found.labels))
+                self._ask("prediction_statistics", lambda found: self._card.show_predicted(found.labels, found.rows))
             return
         if form is NumberView:
             self._ask("number_statistics", self._card.show_numbers)

@@ -66,7 +66,7 @@ class ReliabilityBin(msgspec.Struct, frozen=True, kw_only=True):
 class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `prediction_statistics {parquet}`: predicted against actual labels, over rows with an actual one.
 
-    Without actual labels there are no such rows, and `labels` has how often each label is predicted.
+    Without actual labels it is over all rows with a prediction, and `labels` has how often each label is predicted.
     """
 
     rows: int

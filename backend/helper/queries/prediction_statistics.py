@@ -71,8 +71,8 @@ def _count_predictions(table: "pa.Table") -> PredictionStatistics:
     found = compute.value_counts(compute.cast(table["prediction"], pa.string()).drop_null()).to_pylist()
     counts = Counter({one["values"]: one["counts"] for one in found})
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    scores = [score(label, 0, 0, count) for label, count in ordered]
-    return PredictionStatistics(rows=0, right=0, confusion=_matrix({}), labels=scores[:MAX_LABELS], macro_f1=None)
+    scores = [score(label, 0, 0, count) for label, count in ordered[:MAX_LABELS]]
+    return PredictionStatistics(rows=counts.total(), right=0, confusion=_matrix({}), labels=scores, macro_f1=None)
 
 
 def _cells(table: "pa.Table") -> _Cells:

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from backend.contract.errors import InputError
 from backend.helper.queries import predictions
-from backend.helper.queries.prediction_statistics import spans
+from backend.helper.queries.prediction_statistics import MAX_LABELS, spans
 from backend.helper.worker import QUERIES
 from backend.inference import predictions_file
 
@@ -73,7 +73,14 @@ def test_without_actual_labels_the_predicted_ones_are_counted(tmp_path: Path):
     parquet.write_table(pa.table({"prediction": ["b", "a", None, "b"]}), tmp_path / "p.parquet")
     found = ask("prediction_statistics", parquet=str(tmp_path / "p.parquet"))
     assert [(one.label, one.predicted, one.f1) for one in found.labels] == [("b", 2, 0.0), ("a", 1, 0.0)]
-    assert (found.rows, found.bins) == (0, [])
+    assert (found.rows, found.bins) == (3, [])
+
+
+def test_rare_predicted_labels_are_left_out_but_counted(tmp_path: Path):
+    labels = [f"label {number}" for number in range(MAX_LABELS + 20)]
+    parquet.write_table(pa.table({"prediction": labels}), tmp_path / "p.parquet")
+    found = ask("prediction_statistics", parquet=str(tmp_path / "p.parquet"))
+    assert (len(found.labels), found.rows) == (MAX_LABELS, MAX_LABELS + 20)
 
 
 def test_calibration_error_is_that_of_its_definition(tmp_path: Path):

@@ -101,6 +101,14 @@ def test_free_memory_that_was_read_long_ago_says_so(demo, monkeypatch):
     assert card.age.text() == "5 minutes ago"
 
 
+def test_automatic_names_the_device_with_the_most_free_memory(demo):
+    card = demo.sections.hardware
+    card.set_devices(
+        DeviceList([Device("cuda", 0, "Busy card", 16000, 2000), Device("cuda", 1, "Idle card", 16000, 12000)])
+    )
+    assert card.device.itemText(0) == "Automatic → Idle card"
+
+
 def test_of_several_cards_both_engines_take_some(demo):
     card = demo.sections.hardware
     card.set_devices(DeviceList([Device("cuda", number, "Card", 16000, 12000, ["float32"]) for number in range(3)]))
