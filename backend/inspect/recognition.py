@@ -16,7 +16,15 @@ from backend.contract.messages import join, message, plural
 from backend.contract.rpc.data import IgnoredFile, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
-from backend.data.data_files import files_for, folder_files, group_by_split, pattern_files, saved_splits, split_of
+from backend.data.data_files import (
+    data_files,
+    files_for,
+    folder_files,
+    group_by_split,
+    pattern_files,
+    saved_splits,
+    split_of,
+)
 from backend.data.formats.compression import packer_of
 from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
@@ -47,6 +55,8 @@ class _Found:
     data: dict[str, Any] = field(default_factory=dict)
     task: str = ""
     left_out: list[IgnoredFile] = field(default_factory=list)
+    folder: Path | None = None
+    """What was dropped, if it is the only one and its files are for one split."""
 
 
 def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
@@ -117,7 +127,19 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     found = _Found(source, what, {name: _value(one) for name, one in splits.items()}, task, left_out)
     if source == "files":
         _set_format(found, [path for one in splits.values() for path in one])
+        found.folder = within if within is not None and _is_whole(within, splits) else None
     return found
+
+
+def _is_whole(folder: Path, splits: dict[str, list[Path]]) -> bool:
+    """Whether naming the folder for the only split reads just these files, which are several."""
+    (split, files), *others = splits.items()
+    if others or len(files) == 1:
+        return False
+    try:
+        return data_files(str(folder), split) == files
+    except InputError:  # files of several types are named one by one
+        return False
 
 
 def _recognise_saved(folder: Path, split: str | None) -> _Found:
@@ -232,11 +254,16 @@ def _describe_no_data(paths: list[Path], left_out: list[IgnoredFile]) -> str:
 def _to_answer(found: _Found) -> RecognisedData:
     kind = registry.find("source", found.source, "data.source")
     warnings, unreadable = _warnings(found)
+    words, count = _describe(found), 0
+    if found.folder is not None:
+        (split, count), *_ = [(split, len(found.data[split])) for split in _SPLITS if split in found.data]
+        found.data[split] = str(found.folder)
     return RecognisedData(
         data={"source": found.source, **found.data},
         source_title=kind.title,
-        words=_describe(found),
+        words=words,
         task=found.task,
+        folder_files=count,
         left_out=found.left_out,
         warnings=warnings,
         unreadable=unreadable,
@@ -339,7 +366,7 @@ def _describe_encoding(paths: list[Path], fix: Fix) -> str:
 
 
 def _describe(found: _Found) -> str:
-    places, packer = _describe_places(found.data), _packer(found.data)
+    places, packer = _describe_places(found.data, found.folder), _packer(found.data)
     packed = message(", unpacked from {packer}", packer=packer) if packer else ""
     return (
         message("This is {what}: {places}{packed}.", what=found.what, places=places, packed=packed)
@@ -348,17 +375,19 @@ def _describe(found: _Found) -> str:
     )
 
 
-def _describe_places(data: dict[str, Any]) -> str:
+def _describe_places(data: dict[str, Any], folder: Path | None) -> str:
     parts = [
-        message("{data} for {split}", data=_short_name(data[split]), split=words)
+        message("{data} for {split}", data=_short_name(data[split], folder), split=words)
         for split, words in _SPLITS.items()
         if isinstance(data.get(split), str | list)
     ]
     return join(", ", parts)
 
 
-def _short_name(value: str | list[str]) -> str:
+def _short_name(value: str | list[str], folder: Path | None) -> str:
     if isinstance(value, list):
+        if folder is not None:
+            return message("the folder {name} with {count} files", name=folder.name, count=len(value))
         return message("{name} and {value} more", name=Path(value[0]).name, value=len(value) - 1)
     return Path(value).name
 

@@ -1,6 +1,7 @@
 """The main value of each section of a draft, on one line: `train.csv · 2 400 rows · text → label`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from glob import has_magic
 from pathlib import PurePath
 from typing import Any
 
@@ -20,21 +21,27 @@ from backend.contract.rpc.plan import RunPlan
 def data_words(draft: Draft, source: SourceEntry | None, task: TaskEntry | None, preview: DataPreview | None) -> str:
     """`train.csv · 2 400 rows · text → label`."""
     return _joined(
-        source_words(draft, source),
+        source_words(draft, source, preview.files if preview is not None else ()),
         trn("{count} row", "{count} rows", preview.row_count) if preview is not None else "",
         _columns(draft, task) if task is not None and preview is not None else "",
     )
 
 
-def source_words(draft: Draft, source: SourceEntry | None) -> str:
-    """What the data is called: its file, or the number of its files, else the name of a dataset."""
+def source_words(draft: Draft, source: SourceEntry | None, files: Sequence[str] = ()) -> str:
+    """What the data is called: its file, its folder with the number of files read from it, or a dataset's name."""
     if split_kind(source) != "files":
         return _joined(source.title if source is not None else "", data_name(draft, source))
     train = draft.get("data.train")
     if isinstance(train, list) and len(train) > 1:
         return trn("{count} file", "{count} files", len(train))
     path = train[0] if isinstance(train, list) and train else train
-    return PurePath(path.rstrip("/\\")).name if isinstance(path, str) else ""
+    name = PurePath(path.rstrip("/\\")).name if isinstance(path, str) else ""
+    if len(files) < 2:
+        return name
+    count = len(files)
+    if has_magic(name):
+        return _joined(name, trn("{count} file", "{count} files", count))
+    return _joined(name, trn("folder with {count} file", "folder with {count} files", count))
 
 
 def _columns(draft: Draft, task: TaskEntry) -> str:

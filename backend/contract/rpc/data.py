@@ -25,6 +25,8 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence: what it is, and which file serves which split."""
     task: str = ""
     """The task that such data is made for; empty where any may be."""
+    folder_files: int = 0
+    """Of a plain folder that is named as a whole."""
     left_out: list[IgnoredFile] = []
     warnings: list[str] = []
     """What is odd about the first rows, a sentence each: they seem to be decoded wrongly."""

@@ -116,6 +116,18 @@ def test_folders_named_for_splits_count_too(tmp_path: Path):
     assert Path(found.data["validation"]).parent.name == "validation"
 
 
+def test_folder_of_training_files_is_named_as_one_folder(tmp_path: Path):
+    written(tmp_path, corpus__a_dot_txt="One.\n", corpus__b_dot_txt="Two.\n", corpus__README_dot_md="#")
+    found = found_in(tmp_path / "corpus")
+    assert found.data == {"source": "files", "train": str(tmp_path / "corpus")}
+    assert found.words == "This is plain text: the folder corpus with 2 files for training."
+
+
+def test_files_of_a_folder_are_listed_if_its_name_would_read_others(tmp_path: Path):
+    written(tmp_path, a_dot_csv=TABLE, b_dot_csv=TABLE, c_dot_csv="")
+    assert [Path(one).name for one in found_in(tmp_path).data["train"]] == ["a.csv", "b.csv"]
+
+
 def test_a_file_alone_is_training_data_whatever_its_name(tmp_path: Path):
     written(tmp_path, test_dot_csv=TABLE)
     assert found_in(tmp_path / "test.csv").data["train"] == str(tmp_path / "test.csv")

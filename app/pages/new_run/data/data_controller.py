@@ -114,8 +114,8 @@ class DataController(QObject):
         def use(found: RecognisedData) -> None:
             self._checks.show_inspecting(False)
             # A folder that nothing speaks for is the one for which the chosen source asks.
-            is_plain = found.data["source"] == "files" and own and found.data.get("train") != paths[0]
-            self.changed.emit({own: paths[0]}) if is_plain else self._use(found, split)
+            is_plain = found.data["source"] == "files" and (found.folder_files or found.data.get("train") != paths[0])
+            self.changed.emit({own: paths[0]}) if own and is_plain else self._use(found, split)
 
         def refuse(mistake: ErrorReply) -> None:
             self._checks.show_inspecting(False)

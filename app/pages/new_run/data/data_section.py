@@ -64,6 +64,7 @@ class DataSection(Section):
         self._recognised_rows: object = None
         self._shown_rows: object = None
         """The rows of which the preview was shown."""
+        self._shown_files: Sequence[str] = ()
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
         self._build_choice()
@@ -261,7 +262,9 @@ class DataSection(Section):
     def _show_title(self) -> None:
         """Name the data whose rows are shown."""
         source = self._sources.get(str(self._draft.get("data.source", "files")))
-        self.panel.title.setText(tr("Data") if self._shown_rows is None else source_words(self._draft, source))
+        self.panel.title.setText(
+            tr("Data") if self._shown_rows is None else source_words(self._draft, source, self._shown_files)
+        )
 
     def _offer_looks(self, on: bool) -> None:
         for button in (self.tokens, self.report):
@@ -323,7 +326,7 @@ class DataSection(Section):
         self.clear_marks()
         self._show_reading(False)
         self._offer_looks(True)
-        self._shown_rows = rows_of(self._draft)
+        self._shown_rows, self._shown_files = rows_of(self._draft), preview.files
         self._show_title()
         self.columns.show_preview(preview, columns)
         self.view.show_preview(preview, columns)
