@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
     from backend.preflight.checks import Checked
     from backend.training.checkpoints import Checkpoints
+    from backend.training.spec_change import SpecChange
 
 
 def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
@@ -70,7 +71,7 @@ def change_engine(
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
         change = spec_change.with_engine(folder, spec, checkpoints, engine, new_optimizer=new_optimizer)
-        return spec if change is None else _change_spec(folder, change.spec, change.kept)
+        return spec if change is None else _change_spec(folder, spec, change)
 
 
 def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
@@ -79,7 +80,7 @@ def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "
         from backend.training import spec_change
 
         change = spec_change.with_settings(folder, spec, changes)
-        return _change_spec(folder, change.spec, change.kept)
+        return _change_spec(folder, spec, change)
 
 
 @contextmanager
@@ -105,16 +106,17 @@ def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
         os.close(lock)
 
 
-def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> "RunSpec":
-    """Replace the run's spec with this one after checking it; the spec of the last attempt is kept as `kept`."""
+def _change_spec(folder: RunFolder, before: "RunSpec", change: "SpecChange") -> "RunSpec":
+    """Replace the run's spec after checking the new one; that of the last attempt is kept beside it."""
     from backend.contract import spec_file
     from backend.preflight import checks
     from backend.training import spec_change
 
-    checked = checks.check(spec).spec
+    checked = checks.check(change.spec).spec
+    spec_change.remove_unneeded(folder, before, checked)
     try:
-        if not kept.exists():  # else nothing was trained with the present one
-            write_whole(kept, read_unlinked(folder.spec, MAX_SPEC))
+        if not change.kept.exists():  # else nothing was trained with the present one
+            write_whole(change.kept, read_unlinked(folder.spec, MAX_SPEC))
         write_whole(folder.spec, spec_file.dump(checked.model_dump(mode="json")).encode())
         spec_change.keep_started(folder, checked)
     except OSError as error:

@@ -7,7 +7,16 @@ from typing import Any
 
 from backend.contract.errors import RunFailed
 from backend.contract.messages import message
-from backend.contract.run.events import AnyEvent, DataLoaded, RunResumed, RunStarted, StepFinished, Warned
+from backend.contract.run.events import (
+    AnyEvent,
+    CheckpointRemoved,
+    CheckpointSaved,
+    DataLoaded,
+    RunResumed,
+    RunStarted,
+    StepFinished,
+    Warned,
+)
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
@@ -60,6 +69,7 @@ def write_first_events(
             engine=spec.hardware.engine,
         )
     )
+    _write_removed(folder, log, earlier, from_step)
     lacks = missing_words(missing_steps(earlier, from_step))
     if lacks and not any(isinstance(event, Warned) and event.message == lacks for event in earlier):
         stages.warn("missing_events", lacks)
@@ -77,6 +87,19 @@ def write_first_events(
                 changed=", ".join(changed),
             ),
         )
+
+
+def _write_removed(folder: RunFolder, log: EventLog, earlier: list[AnyEvent], from_step: int) -> None:
+    """Record the checkpoints that were deleted between two attempts, by a person or to make room."""
+    saved: dict[int, str] = {}
+    for event in earlier:
+        if isinstance(event, CheckpointSaved):
+            saved[event.step] = event.folder
+        elif isinstance(event, CheckpointRemoved):
+            saved.pop(event.step, None)
+    for step, name in saved.items():
+        if step <= from_step and not folder.checkpoint(step).exists():
+            log.write(CheckpointRemoved(time=time.time(), step=step, folder=name))
 
 
 def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:

@@ -11,6 +11,7 @@ from backend.contract import spec_file
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE
 from backend.contract.errors import InputError
 from backend.contract.messages import join, message
+from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import CHANGED_AT_RESUME
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import write_whole
@@ -18,6 +19,7 @@ from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.preflight.resolve import SPLITS, read_run, resolve
 from backend.training.checkpoints import Checkpoints
+from backend.training.resume import best_so_far
 
 _SAME_RESULT = {
     "name", *CHANGED_AT_RESUME,
@@ -57,6 +59,15 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
             )
     changed = resolve(spec_file.apply_changes(spec.model_dump(mode="json"), changes), folder.path)
     return SpecChange(changed, folder.path / f"spec.before-{folder.next_attempt()}.yaml")
+
+
+def remove_unneeded(folder: RunFolder, before: RunSpec, now: RunSpec) -> None:
+    """Delete the checkpoints that the changed spec no longer keeps: a full disk has no room for that spec before."""
+    checkpoints, keep = Checkpoints(folder), now.training.keep_checkpoints
+    if keep >= before.training.keep_checkpoints or (latest := checkpoints.latest()) is None:
+        return
+    best = best_so_far(now, landmarks(folder.events), latest)
+    checkpoints.remove_older(latest, keep, best.step if best.keeps_checkpoint else None)
 
 
 def with_engine(

@@ -1,5 +1,6 @@
 """What a run says of its failure: each recogniser meets the exception that the real library raises."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -358,9 +359,43 @@ def small_files():
     ],
     ids=["file", "numpy", "safetensors"],
 )
-def test_a_full_disk_is_mended_by_fewer_checkpoints(write, context, tmp_path: Path, small_files):
+def test_a_full_disk_is_recognized_from_what_every_library_raises(write, context, tmp_path: Path, small_files):
     event = ended(lambda: write(tmp_path / "file"), context())
-    assert (event.code, event.mend) == ("disk_full", RunFix({"training.keep_checkpoints": 1}, resume=True))
+    assert (event.code, event.mend) == ("disk_full", RunFix(resume=True))
+
+
+def end_on_full_disk(
+    context: FailureContext, monkeypatch: pytest.MonkeyPatch, free_mb: int, *steps: int
+) -> events.RunFinished:
+    """The end of a run with a 20 MB checkpoint at each step, on a disk with this much room; its model takes 18 MB."""
+    for step in steps:
+        folder = context.folder.checkpoint(step)
+        folder.mkdir(parents=True)
+        with (folder / "state").open("wb") as file:
+            file.truncate(20_000_000)
+    usage = shutil.disk_usage(context.folder.path)._replace(free=free_mb * 1_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    return ended(fail, context)
+
+
+def test_fewer_checkpoints_are_offered_on_a_full_disk_if_they_make_room(context, monkeypatch):
+    event = end_on_full_disk(context(evaluation={"best_metric": None}), monkeypatch, 5, 1, 2)
+    assert event.mend == RunFix({"training.keep_checkpoints": 1}, resume=True)
+    assert "deletes 1 older checkpoint when the run is resumed, which frees 20 MB" in event.hint
+
+
+def test_full_disk_with_room_for_the_model_alone_gets_no_more_checkpoints(context, monkeypatch):
+    event = end_on_full_disk(context(evaluation={"best_metric": None}), monkeypatch, 23, 1)
+    assert event.mend == RunFix({"training.keep_checkpoints": 1, "training.checkpoint_every": "never"}, resume=True)
+
+
+def test_full_disk_that_no_setting_helps_says_how_much_to_free(context, monkeypatch):
+    event = end_on_full_disk(context(evaluation={"best_metric": "accuracy"}), monkeypatch, 1, 1, 2)
+    assert event.hint.startswith("Free up at least 23 MB in ")
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_again(context, monkeypatch):

@@ -53,6 +53,17 @@ def test_settings_of_a_run_that_cannot_be_written_are_changed_in_a_run_of_ones_o
         change_settings(begun, read_spec(begun.spec), ["hardware.micro_batch_size=4"])
 
 
+def test_keeping_fewer_checkpoints_deletes_the_others_before_a_file_is_written(run: RunFolder):
+    checkpoints = Checkpoints(run)
+    for step in (1, 2, 3):
+        checkpoints.save(step, lambda folder: (folder / "weights").write_bytes(b"1") and None)
+    run.spec.unlink()
+    run.spec.symlink_to("elsewhere.yaml")  # is not read, so that nothing is written
+    with pytest.raises(InputError, match="cannot be changed"):
+        change_settings(run, read_spec(resource("demo", "sentiment.yaml")), ["training.keep_checkpoints=1"])
+    assert checkpoints.steps() == [3]
+
+
 def test_what_makes_another_run_is_refused_with_the_command_that_starts_it(run: RunFolder):
     with pytest.raises(InputError, match=r"burnish train .*spec\.yaml --set training\.learning_rate=1"):
         with_settings(run, read_spec(run.spec), ["training.learning_rate=1"])
