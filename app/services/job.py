@@ -13,9 +13,10 @@ from PySide6.QtCore import QObject, QProcess, Signal
 from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.services.backend_client import backend_process, last_line
+from backend.contract.run import queue
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import REQUESTS, RunFolder
-from backend.contract.run.queue import queue_of
+from backend.contract.run.lock import RunLocked
 
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]
@@ -129,7 +130,7 @@ class Jobs(QObject):
 
     def find_awaited_runs(self, run: Path | str) -> list[RunFolder]:
         """What a queued run is waiting for."""
-        return queue_of(Path(run).parent).find_awaited_runs(RunFolder(run))
+        return queue.queue_of(Path(run).parent).find_awaited_runs(RunFolder(run))
 
     def start_now(self, run: Path | str) -> str:
         """Start a queued run regardless of others; returns why that failed, or empty."""
@@ -138,6 +139,16 @@ class Jobs(QObject):
         except OSError as error:
             return tr("Couldn't start the run: {strerror}: {run}", strerror=error.strerror, run=run)
         return ""
+
+    def move_in_queue(self, run: Path | str, places: int) -> str:
+        """Move a queued run by as many places, forward by negative ones; returns why that failed, or empty."""
+        try:
+            place = queue.move(RunFolder(run), places)
+        except RunLocked:
+            return tr("Another run is about to start. Try again.")
+        except OSError as error:
+            return tr("Couldn't move the run: {strerror}: {run}", strerror=error.strerror, run=run)
+        return "" if place is not None else tr("The run is not queued.")
 
     def close(self) -> None:
         """Let runs that are being started continue; wait for nothing else and report nothing."""

@@ -1,7 +1,8 @@
-"""`burnish stop`, `pause` and `checkpoint` send a request to a run; `start` starts a queued one."""
+"""`burnish stop`, `pause` and `checkpoint` send a request to a run; `start` and `queue` start or move a queued one."""
 
 import os
 import signal
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
@@ -9,7 +10,9 @@ from contextlib import suppress
 from backend import process_tree
 from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
+from backend.contract.run import queue
 from backend.contract.run.folder import RunFolder, boot_id, host_id
+from backend.contract.run.lock import RunLocked
 from backend.contract.safe_text import one_line
 
 PROMISES = {
@@ -19,6 +22,9 @@ PROMISES = {
 }
 LEAVES = "it leaves the queue"
 """How a waiting run reacts to a request to stop or pause."""
+
+MOVES = {"next": -sys.maxsize, "earlier": -1, "later": 1}
+"""Places that a queued run is moved by."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -66,6 +72,26 @@ def _start(arguments: Namespace) -> int:
     return 0
 
 
+def _queue_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser)
+    parser.add_argument("move", metavar="MOVE", choices=list(MOVES), help="next, earlier or later")
+
+
+def _move(arguments: Namespace) -> int:
+    folder = requested_run(arguments.run)
+    folder.check(to_write=True)
+    try:
+        place = queue.move(folder, MOVES[arguments.move])
+    except RunLocked:
+        raise InputError(f"{folder.name}: another run is about to start; try again") from None
+    except OSError as error:
+        raise InputError(f"{folder.queued}: it cannot be changed: {error.strerror}") from None
+    if place is None:
+        raise InputError(f"{folder.name}: this run is not in the queue")
+    print(f"{one_line(folder.name)}: it is number {place} in the queue")
+    return 0
+
+
 def _running(name: str, kind: str) -> RunFolder:
     folder = requested_run(name)
     life = folder.life()
@@ -93,6 +119,7 @@ def _end_now(folder: RunFolder) -> None:
 
 COMMANDS = (
     Command("start", "start a queued run now", _arguments, _start),
+    Command("queue", "move a queued run within the queue", _queue_arguments, _move),
     Command("stop", "stop a run, saving a checkpoint and the model", _stop_arguments, _request),
     Command("pause", "pause a run, saving a checkpoint to resume from", _arguments, _request),
     Command("checkpoint", "make a run save a checkpoint now", _arguments, _request),

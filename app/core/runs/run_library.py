@@ -99,9 +99,14 @@ def count_words(runs: Iterable[RunSummary]) -> list[str]:
     return [*running, *([tr("{waiting} queued", waiting=waiting)] if waiting else [])]
 
 
+def in_queue(runs: Iterable[RunSummary]) -> list[RunSummary]:
+    """The queued runs in the order of `backend.contract.run.queue`."""
+    return sorted((run for run in runs if run.waits), key=lambda run: (run.queued_since or 0.0, run.name))
+
+
 def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
-    """`Waits for “rte-3” to end; number 2 of 3 in the queue`. The order is that of `backend.contract.run.queue`."""
-    queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
+    """`Waits for “rte-3” to end; number 2 of 3 in the queue`."""
+    queue = in_queue(runs)
     place = queue.index(run)
     running = [(one, one.claimed) for one in runs if one.alive and not one.waits]
     blocking = find_blocking_runs(run.request, running, [(one, one.request) for one in queue[:place]])

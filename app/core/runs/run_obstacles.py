@@ -1,5 +1,6 @@
 """Says why something cannot be done with a run now, in a few words; empty if it can."""
 
+import sys
 from collections.abc import Callable, Container, Sequence
 
 from app.core.i18n import tr
@@ -7,6 +8,8 @@ from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import RunResults, RunStatus
 
 MAX_COMPARED = 20
+QUEUE_MOVES = {"move_first": -sys.maxsize, "move_earlier": -1, "move_later": 1}
+"""Action → the places that a queued run is moved by."""
 
 
 def resume_obstacle(run: RunSummary | RunStatus) -> str:
@@ -28,6 +31,16 @@ def stop_obstacle(run: RunSummary | RunStatus) -> str:
 def start_now_obstacle(run: RunSummary | RunStatus) -> str:
     """Why the run cannot be started before its turn."""
     return "" if run.waits else tr("The run is not queued.")
+
+
+def move_obstacles(run: RunSummary | None, queue: Sequence[RunSummary]) -> dict[str, str]:
+    """Why the run cannot be moved within the queue, whose runs are given in their order."""
+    place = next((number for number, one in enumerate(queue) if run is not None and one.path == run.path), None)
+    if place is None:
+        return dict.fromkeys(QUEUE_MOVES, tr("Select a queued run."))
+    first = "" if place > 0 else tr("The run is already first in the queue.")
+    last = "" if place < len(queue) - 1 else tr("The run is already last in the queue.")
+    return {"move_first": first, "move_earlier": first, "move_later": last}
 
 
 def button_obstacles(run: RunStatus, results: RunResults, requests: Container[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The Runs page: every run of this user, also after a restart; compares and deletes runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,14 @@ from app import theme
 from app.core.actions import Action
 from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
-from app.core.runs.run_library import RunSummary, count_words
+from app.core.runs.run_library import RunSummary, count_words, in_queue
 from app.core.runs.run_list import GROUPS, RunListOptions, arrange, matching
-from app.core.runs.run_obstacles import selection_obstacles
+from app.core.runs.run_obstacles import QUEUE_MOVES, move_obstacles, selection_obstacles
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
 from app.services.trash import TrashResult, move_to_trash, take_back
 from app.widgets.banner import Banner
-from app.widgets.boxes import PageStack
+from app.widgets.boxes import PageStack, hbox
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
 from app.widgets.desktop import open_folder
@@ -55,6 +55,12 @@ BUTTONS = {
     "delete": (tr("Delete"), "trash", "danger"),
 }
 """Key → words, icon, role."""
+MOVES = {
+    "move_first": (tr("Start next"), "play"),
+    "move_earlier": (tr("Start earlier"), "chevron-left"),
+    "move_later": (tr("Start later"), "chevron-right"),
+}
+"""Of a queued run: key → words, icon."""
 WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "start_now", "stop", "resume")
 """Buttons that show their icon alone where there is little room, the first of them first."""
 SPACING = 8
@@ -74,7 +80,7 @@ class Page(QWidget):
         self._context = context
         self._options = RunListOptions()
         self._resuming: set[Path] = set()
-        self._obstacles = selection_obstacles([])
+        self._obstacles = {**selection_obstacles([]), **move_obstacles(None, [])}
         self.header = PageHeader(tr("Runs"))
         self.search = QLineEdit(placeholderText=tr("Search runs or #tag"), clearButtonEnabled=True)
         self.search.setToolTip(tr("Search by name, model, data, notes or #tag"))
@@ -102,6 +108,10 @@ class Page(QWidget):
         self.deletion.changed.connect(context.library_watcher.refresh_now)
         self.compared: CompareView | None = None
         self.detail = label("", "muted", wrap=True, selectable=True)
+        self.moves = {
+            key: IconButton(words, icon, "quiet", clicked=lambda _=False, key=key: self._on_move(key))
+            for key, (words, icon) in MOVES.items()
+        }
         self.empty = EmptyState(
             "runs",
             tr("No runs yet"),
@@ -140,7 +150,7 @@ class Page(QWidget):
         column.addLayout(bar)
         column.addWidget(self.deletion.banner)
         column.addWidget(card, 1)
-        column.addWidget(self.detail)
+        column.addLayout(hbox((self.detail, 1), *self.moves.values(), spacing=4))
         column.addWidget(self.notes)
         self.nothing = EmptyState("runs", tr("No results"), tr("Try a different search."), tr("Clear the search"))
         self.nothing.action_clicked.connect(self.search.clear)
@@ -173,6 +183,8 @@ class Page(QWidget):
             hint = tr("Move to trash") if key == "delete" else "" if button.text() else BUTTONS[key][0]
             button.setToolTip(self._obstacles[key] or hint)
             button.setAccessibleName(BUTTONS[key][0])
+        for key, button in self.moves.items():
+            button.setToolTip(self._obstacles[key])
 
     def on_shown(self) -> None:
         """The page came to the front: refresh at once."""
@@ -189,6 +201,9 @@ class Page(QWidget):
             "open": (tr("Open selected run"), ""),
             "resume": (tr("Resume selected run"), "Ctrl+R"),
             "start_now": (tr("Start selected queued run now"), ""),
+            "move_first": (tr("Start selected queued run next"), ""),
+            "move_earlier": (tr("Start selected queued run earlier"), ""),
+            "move_later": (tr("Start selected queued run later"), ""),
             "stop": (tr("Stop selected run"), ""),
             "predictions": (tr("Show predictions of selected run"), ""),
             "compare": (tr("Compare selected runs"), "Ctrl+E"),
@@ -199,10 +214,16 @@ class Page(QWidget):
         return [
             Action(tr("Search runs"), self._find, "Ctrl+F", "search"),
             *(
-                button_action(self.buttons[key], lambda key=key: self._obstacles[key], *words, BUTTONS[key][1])
-                for key, words in of_chosen.items()
+                button_action(button, lambda key=key: self._obstacles[key], *of_chosen[key], icon)
+                for key, button, icon in self._all_buttons()
             ),
         ]
+
+    def _all_buttons(self) -> Iterator[tuple[str, IconButton, str]]:
+        for key, button in self.buttons.items():
+            yield key, button, BUTTONS[key][1]
+        for key, button in self.moves.items():
+            yield key, button, MOVES[key][1]
 
     def _find(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -240,11 +261,14 @@ class Page(QWidget):
 
     def _on_chosen(self, run: RunSummary | None) -> None:
         several = self.table.chosen_runs()
-        self._obstacles = selection_obstacles(several)
+        queue = in_queue(self._context.library.runs)
+        self._obstacles = {**selection_obstacles(several), **move_obstacles(run, queue)}
         if run is not None and run.path in self._resuming:
             self._obstacles["resume"] = tr("The run is being resumed.")
-        for key, button in self.buttons.items():
+        for key, button, _ in self._all_buttons():
             button.setEnabled(not self._obstacles[key])
+        for button in self.moves.values():
+            button.setVisible(len(queue) > 1 and run is not None and run.waits)
         self._show_hints()
         chosen = (
             tr("{count} selected", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
@@ -284,6 +308,12 @@ class Page(QWidget):
     def _on_start_now(self) -> None:
         if run := self.table.chosen():
             if problem := self._context.jobs.start_now(run.path):
+                self.message.emit("error", problem)
+            self._context.library_watcher.refresh_now()
+
+    def _on_move(self, key: str) -> None:
+        if run := self.table.chosen():
+            if problem := self._context.jobs.move_in_queue(run.path, QUEUE_MOVES[key]):
                 self.message.emit("error", problem)
             self._context.library_watcher.refresh_now()
 

@@ -215,6 +215,10 @@ class RunFolder:
         """Called by the supervisor, which holds the lock: queue the run behind any run that joined until `after`."""
         write_json(self.queued, {"joined": max(time.time(), after + 0.001), **asdict(request)})
 
+    def rejoin_queue(self, joined: float) -> None:
+        """Called by whoever holds the queue's lock: give a queued run another place."""
+        write_json(self.queued, {"joined": joined, **asdict(self.device_request())})
+
     def leave_queue(self) -> None:
         """Leave the queue. Windows keeps a file while someone reads it, and runs further back in the queue do."""
         for _ in range(LOCK_TRIES):

@@ -1,5 +1,6 @@
 """The queue: runs of one folder that start in turn, as soon as the devices that they need are free (stdlib only)."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -87,6 +88,29 @@ def is_blocked(folder: RunFolder, by: list[RunFolder]) -> bool:
     """Whether these runs alone still block a queued one. It reads far fewer files than `take_turn`."""
     few = (by[:1], by)  # usually the first one suffices
     return any(_queue_among([*runs, folder]).find_blocking_runs(folder) for runs in few)
+
+
+def move(folder: RunFolder, places: int) -> int | None:
+    """Move a queued run back by as many places, or forward by negative ones, as far as the queue goes.
+
+    Returns its new place, counted from 1; None if it does not wait (any longer). Raises RunLocked if another decides.
+    """
+    runs = folder.path.parent
+    with hold_lock(runs / DECIDING, of_all_users=True):
+        waiting = queue_of(runs).waiting
+        place = next((number for number, run in enumerate(waiting) if _is_same(run, folder)), None)
+        if place is None:
+            return None
+        order = [*waiting[:place], *waiting[place + 1 :]]
+        after = max(0, min(len(order), place + places))
+        order.insert(after, waiting[place])
+        joined = -math.inf
+        # The same moments in another order, so that whoever joins next is still the last.
+        for run, since in zip(order, [run.queued_since() or 0.0 for run in waiting], strict=True):
+            joined = max(since, math.nextafter(joined, math.inf))
+            if joined != run.queued_since():
+                run.rejoin_queue(joined)
+        return after + 1
 
 
 def take_turn(folder: RunFolder) -> list[RunFolder]:

@@ -218,6 +218,20 @@ def test_a_queued_run_can_be_started_in_the_list(table, waiting):
     assert not waiting[0].queued.exists()
 
 
+@pytest.mark.usefixtures("watched")
+def test_a_queued_run_can_be_put_first_in_the_list(qtbot, table, waiting):
+    table.table.choose(waiting[1].path)
+    assert table.detail.text().startswith("Starts after “sentiment” finishes; 2 of 2 in the queue · ")
+    table.moves["move_first"].click()
+    qtbot.waitUntil(lambda: "; 1 of 2 in the queue" in table.detail.text())
+    assert [button.isEnabled() for button in table.moves.values()] == [False, False, True]
+
+
+def test_only_a_queued_run_offers_to_be_moved_in_the_queue(table, waiting, going):
+    table.table.choose(going.path)
+    assert not any(button.isVisible() for button in table.moves.values())
+
+
 def test_they_are_found_by_their_state(table):
     table.search.setText("queued")
     assert {one.title for one in table.table.runs} == {"first", "second"}

@@ -39,6 +39,7 @@ def commands(run: Path) -> dict[str, list[str]]:
         "resume": ["resume", str(run), "--detach"],
         "start": ["start", str(run)],
         "stop": ["stop", str(run)],
+        "queue": ["queue", str(run), "next"],
         "evaluate": ["evaluate", str(run), "--data", "rows.csv"],
         "predict": ["predict", str(run), "--data", "rows.csv"],
         "answer": ["predict", str(run), "--input", '{"text": "x"}'],
@@ -108,7 +109,7 @@ def test_spec_that_is_none_is_one_sentence(run: RunFolder, capsys, command: str,
     assert "unexpectedly" not in said
 
 
-WITHOUT_SPEC = ("stop", "report", "csv", "model", "note")
+WITHOUT_SPEC = ("queue", "stop", "report", "csv", "model", "note")
 """Commands that need nothing of the spec; `report` says in its place that it cannot be read."""
 
 

@@ -427,3 +427,24 @@ def test_a_waiting_supervisor_costs_next_to_no_time(folder: RunFolder, run, supe
     assert computed(supervisor.pid) - before < 0.075
     second.request("stop")
     assert supervisor.wait() == 0
+
+
+def test_a_run_that_is_moved_forward_begins_first(line, until) -> None:
+    going, second, third = line
+    assert queue.move(third, -1) == 1
+    end(going)
+    until(lambda: f"{third.name} begins" in told(third))
+    assert f"{second.name} begins" not in told(third)
+
+
+def test_a_run_moves_no_further_than_the_ends_of_the_queue_and_keeps_what_it_waits_for(line) -> None:
+    _, second, third = line
+    request = second.device_request()
+    assert (queue.move(second, 9), queue.move(third, 9), queue.move(third, -9)) == (2, 2, 1)
+    assert [run.name for run in queue.queue_of(second.path.parent).waiting] == [third.name, second.name]
+    assert second.device_request() == request
+
+
+def test_a_run_that_does_not_wait_is_not_moved(line) -> None:
+    assert queue.move(line[0], 1) is None
+    assert not line[0].queued.exists()
