@@ -29,11 +29,13 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from backend.contract.lengths import FITTED, fit_lengths
 from backend.contract.messages import message
 from backend.contract.rpc.plan import AutoSetting
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.contract.spec.auto import AUTO
 from backend.data.rows import Rows
+from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import Splits, make_task
 from backend.preflight.steps import steps_per_epoch, total_steps
@@ -166,7 +168,7 @@ def training_size(spec: RunSpec, train: Rows, columns: Columns, max_length: int,
     writes = make_task(spec).head.declared.over_vocabulary
     freezes_all = "encoder" in spec.model.frozen and not read_config(model.folder).get("is_encoder_decoder")
     return TrainingSize(
-        model=Path(spec.model.name_or_path).name or spec.model.name_or_path,
+        model=_short_name(spec),
         parameters=model.parameters,
         examples=_count_examples(spec, train, columns, max_length),
         is_new=spec.model.initialise == "from_config",
@@ -187,8 +189,26 @@ def _count_examples(spec: RunSpec, train: Rows, columns: Columns, max_length: in
 
 def with_chosen(spec: RunSpec, chosen: Iterable[AutoSetting]) -> RunSpec:
     """The spec with what was chosen for it before."""
-    training = {one.key.removeprefix("training."): one.value for one in chosen}
-    return spec.model_copy(update={"training": spec.training.model_copy(update=training)})
+    values: dict[str, dict[str, Any]] = {"task": {}, "training": {}}
+    for one in chosen:
+        section, _, name = one.key.partition(".")
+        values[section][name] = one.value
+    training = spec.training.model_copy(update=values["training"])
+    return spec.model_copy(update={"task": {**spec.task, **values["task"]}, "training": training})
+
+
+def fit_to_model(spec: RunSpec, folder: Path) -> AutoResolution:
+    """Lower lengths that nobody has set to what the model in `folder` takes; others that the task has are now said."""
+    defaults = type(make_task(spec).settings)(type=spec.task["type"]).model_dump()
+    limit = longest_sequence({**read_config(folder), **spec.model.config})
+    chosen = fit_lengths(spec.task, defaults, limit, _short_name(spec))
+    usual = {name: defaults[name] for name in FITTED & defaults.keys()}
+    spec = spec.model_copy(update={"task": {**usual, **spec.task}})
+    return AutoResolution(with_chosen(spec, chosen), tuple(chosen))
+
+
+def _short_name(spec: RunSpec) -> str:
+    return Path(spec.model.name_or_path).name or spec.model.name_or_path
 
 
 # Each chooses a setting and gives the reason.

@@ -1,7 +1,7 @@
 """Checks a spec before a run is written: the model's folder, what the hardware supports, the data."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, model_options, sample_lengths
 from backend.preflight.auto_settings import AutoResolution, ModelSize
-from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
+from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task, with_max_length
 from backend.preflight.engine_choice import check_engine, check_processes, position
 from backend.preflight.fixes import MemoryFacts, choose_checkpointing, without_checkpointing
 from backend.preflight.task_facts import FittedFacts
@@ -88,6 +88,8 @@ def check(
         model_options.check_optimizer(spec, choice.device.kind)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
+    fitted = auto_settings.fit_to_model(spec, folder) if folder is not None else AutoResolution(spec, ())
+    spec = fitted.spec
     if count := _devices(spec, choice):
         planner.split(spec, folder, count)
     if folder is not None:
@@ -101,9 +103,15 @@ def check(
     splits = load_splits(spec, folder, report)
     if splits.guessed:
         say(splits.guessed)
-    auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, model or _describe_model(spec)))
+    described = model or (_describe_model(spec) if auto_settings.needs_size(spec) else None)
+    if model is None and described is not None:
+        fitted = auto_settings.fit_to_model(spec, described.folder)
+        spec = fitted.spec
+        splits = replace(splits, facts=with_max_length(make_task(spec), splits.facts, described.folder))
+    auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, described or _describe_model(spec)))
     check_processes(auto.spec)
     auto = _choose_checkpointing(auto, splits, model, list_once, report)
+    auto = AutoResolution(auto.spec, (*fitted.chosen, *auto.chosen))
     for setting in auto.chosen:
         if setting.reason:
             say(setting.reason)
@@ -176,7 +184,7 @@ def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -
     inspection.check(
         folder,
         task.head,
-        max_length=getattr(task.settings, "max_length", None),
+        max_length=spec.task.get("max_length"),  # what nobody has set is fitted to the model
         from_config=spec.model.initialise == "from_config" or not looks_at_weights,
         needs_tokenizer=spec.model.tokenizer is None,
         runs_code=spec.model.trust_remote_code,

@@ -111,11 +111,14 @@ def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoRe
     model_options.check_adapter(given)
     model_options.check_optimizer(given)
     model, spec = model_to_plan(given, report)
+    fitted = auto_settings.fit_to_model(spec, model.folder)
+    spec, given = fitted.spec, auto_settings.with_chosen(given, fitted.chosen)
     check_model(spec, model.folder)
     model_options.check_model_options(spec, model.folder)
     splits = load_splits(spec, model.folder, report)
     auto = auto_settings.resolve(given, splits, lambda: model_size(spec, model))
-    return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), auto.chosen)
+    chosen = (*fitted.chosen, *auto.chosen)
+    return model, splits, AutoResolution(auto_settings.with_chosen(spec, auto.chosen), chosen)
 
 
 def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:

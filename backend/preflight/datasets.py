@@ -274,7 +274,12 @@ def model_labels(folder: Path | None) -> tuple[str, ...]:
 
 
 def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
-    """Facts with `max_length`: from the task's settings, else the model's limit, at most 100,000."""
+    """Facts with `max_length`: from the task's settings, else the model's limit, at most 100,000.
+
+    A default above the limit counts as not set, as in `fit_lengths`.
+    """
     own = getattr(task.settings, "max_length", None)
-    config = inspection.read_config(folder) if folder else {}
-    return {**facts, "max_length": own or longest_sequence(config) or 100_000}
+    limit = longest_sequence(inspection.read_config(folder) if folder else {})
+    if own and limit and "max_length" not in task.settings.model_fields_set:
+        own = min(own, limit)
+    return {**facts, "max_length": own or limit or 100_000}

@@ -6,6 +6,7 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.lengths import FITTED
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.safe_text import escape_controls, join_surrogates
@@ -69,7 +70,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={
-            "task": settings.model_dump(),
+            "task": settings.model_dump(exclude=set(FITTED - settings.model_fields_set)),
             "model": spec.model.model_copy(update=_model_paths(spec, base)),
             "data": spec.data.model_copy(
                 update={**data.model_dump(), **_data_paths(spec, data.model_dump(), source, base)}

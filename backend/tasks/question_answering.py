@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.lengths import fitting_stride
 from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
@@ -88,7 +89,8 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _windows_advance(self) -> "Settings":
-        if self.max_length is not None and self.doc_stride >= self.max_length:
+        is_set = "doc_stride" in self.model_fields_set  # else it is fitted to the windows
+        if is_set and self.max_length is not None and self.doc_stride >= self.max_length:
             raise ValueError(
                 message(
                     "windows of max_length {max_length} cannot share doc_stride {doc_stride} tokens; set a "
@@ -265,29 +267,19 @@ class QuestionAnswering:
         """
         self.check_tokenizer(tokenizer)
         answers = read_answers(rows, columns)
-        room = facts["max_length"], self.settings.doc_stride
+        stride = self.settings.doc_stride
+        if "doc_stride" not in self.settings.model_fields_set:
+            stride = fitting_stride(stride, facts["max_length"])
+        room = facts["max_length"], stride
         for chunk in iterate_chunks(len(rows), 500):
             part = slice(chunk.start, chunk.stop)
             questions = [text.lstrip() for text in _texts(rows, columns["question"], part)]
             contexts = _texts(rows, columns["context"], part)
             if narrow := find_too_narrow(tokenizer, questions, contexts, *room):
-                raise self._no_room_error(rows.place(chunk.start + narrow[0]), narrow[1], facts["max_length"])
+                raise _no_room_error(rows.place(chunk.start + narrow[0]), narrow[1], *room)
             targets = [self._target(next(answers), context) for context in contexts]
             found = list(windows(tokenizer, questions, contexts, *room))
             yield self._features(found, chunk.start, targets, bool(self._may_be_none(facts)))
-
-    def _no_room_error(self, place: str, room: int, max_length: int) -> InputError:
-        return InputError(
-            "task.doc_stride: {place} has a long question, which leaves {room} tokens for the "
-            "context in a window of {max_length}, but consecutive windows should share {doc_stride} "
-            "of them; set a smaller task.doc_stride, a larger task.max_length, or shorten the "
-            "question",
-            "task.doc_stride",
-            place=place,
-            room=max(room, 0),
-            max_length=max_length,
-            doc_stride=self.settings.doc_stride,
-        )
 
     def _target(self, answers: Answers | Unreadable | None, context: str) -> Span | None:
         """The first answer's span, the only one trained; None trains "no answer", as does a window without it."""
@@ -377,6 +369,20 @@ def _iterate_texts(rows: Rows, column: str) -> Iterator[str]:
     """Yield the texts one by one: a column of contexts may not fit in memory."""
     for chunk in iterate_chunks(len(rows)):
         yield from _texts(rows, column, slice(chunk.start, chunk.stop))
+
+
+def _no_room_error(place: str, room: int, max_length: int, doc_stride: int) -> InputError:
+    return InputError(
+        "task.doc_stride: {place} has a long question, which leaves {room} tokens for the "
+        "context in a window of {max_length}, but consecutive windows should share {doc_stride} "
+        "of them; set a smaller task.doc_stride, a larger task.max_length, or shorten the "
+        "question",
+        "task.doc_stride",
+        place=place,
+        room=max(room, 0),
+        max_length=max_length,
+        doc_stride=doc_stride,
+    )
 
 
 TASK = QuestionAnswering

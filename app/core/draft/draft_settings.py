@@ -4,15 +4,21 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
+from msgspec import structs
+
 from app.core import json_schema
+from app.core.backend_messages import translate_message
 from app.core.backend_words import capitalize, translate_word
 from app.core.draft.draft import Draft, flat
 from app.core.i18n import figure, tr
 from app.core.setting_titles import title_of_key
 from backend.contract.catalog import Catalog
+from backend.contract.lengths import LENGTHS, fit_lengths
 from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.plan import AutoSetting
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.cost import MemoryFix
 from backend.contract.run.fixes import RunFix
@@ -227,28 +233,23 @@ def fix_words(fix: RunFix) -> str:
     )
 
 
-LENGTHS = ("task.max_length", "task.max_target_length")
-
-
 def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorReply) -> list[MemoryFix]:
     """The model's limit (tokens) for every length in the draft above it; empty if that is not the problem."""
     limit = model.max_length if model is not None else None
-    if mistake.field != LENGTHS[0] or not limit:
+    keys = [f"task.{name}" for name in LENGTHS]
+    if mistake.field != keys[0] or not limit:
         return []
-    above = {key: limit for key in LENGTHS if isinstance(draft.get(key), int) and draft.get(key) > limit}
+    above = {key: limit for key in keys if isinstance(draft.get(key), int) and draft.get(key) > limit}
     if not above:
         return []
     title = tr("At most {limit:,} tokens", limit=limit)
     return [MemoryFix(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are truncated."))]
 
 
-def fit_lengths(draft: Draft, settings: Mapping[str, Setting], limit: int | None) -> dict[str, int]:
-    """Lower each length to the model's limit if nobody has set it and its default is above; returns what was set.
-
-    A default that the model cannot take would only be refused. A length that someone has set is theirs to change.
-    """
-    unset = (settings[key] for key in LENGTHS if key in settings and not draft.says(key))
-    above = {one.key: limit for one in unset if limit and isinstance(one.default, int) and one.default > limit}
-    for key, value in above.items():
-        draft.set(key, value)
-    return above
+def fit_to_model(draft: Draft, settings: Mapping[str, Setting], model: ModelDescription) -> list[AutoSetting]:
+    """Set what the backend would choose for lengths that nobody has set; returns it, with the reasons."""
+    defaults = {key.removeprefix("task."): one.default for key, one in settings.items() if key.startswith("task.")}
+    chosen = fit_lengths(draft.get("task") or {}, defaults, model.max_length, PurePath(model.name).name)
+    for one in chosen:
+        draft.set(one.key, one.value)
+    return [structs.replace(one, reason=translate_message(one.reason)) for one in chosen]

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from app.core import formatting
 from app.core.draft import data_source
 from app.core.draft.draft import Values
-from app.core.draft.draft_settings import fit_lengths
+from app.core.draft.draft_settings import fit_to_model
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.services.backend_client import BackendClient, OnAnswer, PendingQuery
@@ -287,10 +287,10 @@ class DraftChecks(QObject):
     def _fit(self, model: ModelDescription) -> None:
         """Fit lengths to the model that nobody has set; what was fitted to another one returns to its default."""
         before = self._controller.fitted
-        for key, value in before.items():
-            if self._draft.get(key) == value:
-                self._draft.unset(key)
-        self._controller.fitted = fit_lengths(self._draft, self._controller.settings(), model.max_length)
+        for one in before:
+            if self._draft.get(one.key) == one.value:
+                self._draft.unset(one.key)
+        self._controller.fitted = fit_to_model(self._draft, self._controller.settings(), model)
         if self._controller.fitted != before:
             self.fitted.emit()
 

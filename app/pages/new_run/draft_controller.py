@@ -36,6 +36,7 @@ from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.rpc.plan import AutoSetting
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
 CALM_MS = 400
@@ -71,8 +72,8 @@ class DraftController(QObject):
         self.catalog: Catalog | None = None
         """What there is to choose from, once the backend has said."""
         self.draft = Draft(NEW)
-        self.fitted: dict[str, int] = {}
-        """Lengths that were fitted to the model, by key."""
+        self.fitted: list[AutoSetting] = []
+        """Lengths that were fitted to the model."""
         self.overlay = PresetOverlay(self.draft)
         self.history = History(self.moment())
         self._depth = 0
@@ -156,7 +157,8 @@ class DraftController(QObject):
 
     def differences(self) -> list[Difference]:
         """The settings with non-default values, without lengths that were fitted to the model."""
-        return changed_settings(self.settings(), self.draft, {**self.task_defaults(), **self.fitted})
+        fitted = {one.key: one.value for one in self.fitted}
+        return changed_settings(self.settings(), self.draft, {**self.task_defaults(), **fitted})
 
     def task_defaults(self) -> dict[str, Any]:
         """The draft's task defaults, by key; they override those of the spec."""

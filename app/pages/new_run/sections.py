@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from msgspec import structs
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QStackedWidget, QVBoxLayout, QWidget
@@ -279,6 +280,7 @@ class Sections(QWidget):
         self.hardware.show_model(model)
 
     def _on_plan(self, plan: RunPlan) -> None:
+        plan = structs.replace(plan, auto=[*self._controller.fitted, *plan.auto])
         self.plan.show_plan(plan)
         self.hardware.show_plan(plan)
         self.settings.show_chosen(plan.auto)

@@ -11,7 +11,7 @@ from app.core.draft.draft_settings import (
     changed_settings,
     differences,
     find_settings,
-    fit_lengths,
+    fit_to_model,
     settings_of,
     shorten_texts,
     value_words,
@@ -140,12 +140,26 @@ def test_texts_longer_than_the_model_reads_are_set_to_its_limit_by_a_click():
     assert shorten_texts(draft, None, refused) == []
 
 
+LENGTHS = {
+    "task.max_length": Setting("task.max_length", "Max length", "", default=384),
+    "task.doc_stride": Setting("task.doc_stride", "Document stride", "", default=128),
+}
+
+
+def fitted(draft: Draft, limit: int | None) -> dict[str, object]:
+    model = ModelDescription(name="models/small", found="folder", max_length=limit)
+    return {one.key: one.value for one in fit_to_model(draft, LENGTHS, model)}
+
+
 def test_a_default_length_follows_the_model_and_one_that_was_set_does_not():
-    settings = {"task.max_length": Setting("task.max_length", "Block length", "", default=256)}
-    draft = Draft({"task": {"type": "causal_lm"}})
-    assert fit_lengths(draft, settings, 1024) == fit_lengths(draft, settings, None) == {}
-    assert fit_lengths(draft, settings, 128) == {"task.max_length": 128}
-    assert draft.get("task.max_length") == 128
+    draft = Draft({"task": {"type": "question_answering"}})
+    assert fitted(draft, 512) == fitted(draft, None) == {}
+    assert fitted(draft, 256) == {"task.max_length": 256}
+    assert draft.get("task.max_length") == 256
     draft.set("task.max_length", 300)
-    assert fit_lengths(draft, settings, 128) == {}
-    assert draft.get("task.max_length") == 300
+    assert fitted(draft, 256) == {}
+
+
+def test_a_default_stride_follows_windows_that_are_as_short():
+    draft = Draft({"task": {"type": "question_answering"}})
+    assert fitted(draft, 128) == {"task.max_length": 128, "task.doc_stride": 42}

@@ -294,3 +294,33 @@ def test_the_devices_are_listed_once_for_all_checks_and_the_queue(deep, between:
     checked = checks.check(spec.model_copy(update={"hardware": spec.hardware.model_copy(update={"device": "cpu"})}))
     assert len(listed) == 1
     assert checked.listed is listed[0]
+
+
+SHORT_QUESTIONS = {
+    "task": {"type": "question_answering"},
+    "model": {**DEMO["model"], "initialise": "from_config", "config": {"max_position_embeddings": 128}},
+    "data": {"source": "squad", "train": str(Path(__file__).parents[2] / "data" / "squad" / "train.json")},
+}
+
+
+def test_default_lengths_above_a_models_limit_are_fitted_and_said_at_the_start():
+    said: list[str] = []
+    checked = checks.check(resolve(SHORT_QUESTIONS, Path("/")), say=said.append)
+    assert (checked.spec.task["max_length"], checked.spec.task["doc_stride"]) == (128, 42)
+    assert [one for one in said if "the default" in one] == [
+        "max length 128: bert-tiny takes at most 128 tokens, and the default is 384",
+        "document stride 42: windows of 128 tokens cannot share the default of 128",
+    ]
+
+
+def test_plan_names_the_lengths_that_a_start_would_fit():
+    planned = plan(resolve(SHORT_QUESTIONS, Path("/")), [CPU])
+    fitted = {one.key: one.value for one in planned.auto if one.key.startswith("task.")}
+    assert fitted == {"task.max_length": 128, "task.doc_stride": 42}
+
+
+def test_length_that_someone_has_set_is_theirs_to_change():
+    asked = {**SHORT_QUESTIONS, "task": {**SHORT_QUESTIONS["task"], "max_length": 100}}
+    spec = resolve(asked, Path("/"))
+    found = auto_settings.fit_to_model(spec, resource("demo", "bert-tiny"))
+    assert (found.spec.task["max_length"], found.spec.task["doc_stride"]) == (100, 33)
