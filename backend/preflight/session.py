@@ -230,7 +230,8 @@ class FeatureSession:
 
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
         """The metrics; for several files also each file's own, as `file/metric` or as the source names them."""
-        if len(rows.files) == 1 or len(rows.files) > MAX_FILES_APART:
+        files = np.unique(rows.file_index)  # of rows held out from several files, perhaps of the last one alone
+        if (len(files) < 2 and not rows.metric_names) or len(files) > MAX_FILES_APART:
             return self._compute_metrics(predictions)
         names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
         metrics = {} if rows.metric_names else self._compute_metrics(predictions)
