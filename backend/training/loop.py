@@ -20,6 +20,7 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
+from backend.hardware.devices import count_processes
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
@@ -232,7 +233,13 @@ class TrainingLoop:
             opened.note if attempt.hosts.is_first else None,
         )
         self._has_warned = False  # that evaluations lack the metric that decides
-        self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
+        self._pending = PendingSteps(
+            opened.session.engine,
+            attempt.log,
+            attempt.stages.clock,
+            attempt.hosts,
+            1 if opened.is_trial else count_processes(self._spec.hardware),
+        )
         self._cpu_use = measured_run.CpuUse()
 
     def train(self) -> str | None:

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -41,10 +42,12 @@ class PendingSteps:
     `steps` and `seconds` are those of all but the first step, which also allocates memory and loads libraries.
     """
 
-    def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:
+    def __init__(
+        self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE, processes: int = 1
+    ) -> None:
         self._engine, self._log, self._clock, self._hosts = engine, log, clock, hosts
         self._steps: list[_Step] = []
-        self._process = psutil.Process()
+        self._processes = _processes_of_run(processes)
         self._memory_measured = 0.0
         self._is_untouched = False
         self._is_warm = False
@@ -96,8 +99,29 @@ class PendingSteps:
         if time.monotonic() - self._memory_measured < MEMORY_SECONDS:
             return
         self._memory_measured = time.monotonic()
-        resident = self._process.memory_info().rss / 1e6
-        on_device = self._engine.device_memory_mb()
         self._log.append(
-            MemoryMeasured(time=time.time(), step=self._last, memory_mb=resident, device_memory_mb=on_device)
+            MemoryMeasured(
+                time=time.time(),
+                step=self._last,
+                memory_mb=resident_mb(self._processes),
+                device_memory_mb=self._engine.device_memory_mb(),
+                processes=len(self._processes),
+            )
         )
+
+
+def _processes_of_run(count: int) -> list[psutil.Process]:
+    """This process, and the others of the run if there are several: what started this one has started those."""
+    own = psutil.Process()
+    launcher = own.parent() if count > 1 else None
+    return [own, *(one for one in launcher.children() if one != own)] if launcher is not None else [own]
+
+
+def resident_mb(processes: Sequence[psutil.Process]) -> float:
+    """The resident memory of processes, with what they share (libraries) counted once."""
+    total = 0
+    for number, process in enumerate(processes):
+        with suppress(psutil.Error):  # it has ended
+            found = process.memory_info()
+            total += found.rss - (getattr(found, "shared", 0) if number else 0)
+    return total / 1e6

@@ -290,7 +290,11 @@ class ProgressTiles(QStackedWidget):
             value = memory.memory_mb
             if memory.device_memory_mb is not None:
                 value = memory.device_memory_mb
+                if memory.processes > 1:
+                    parts.insert(0, tr("first of {count} accelerators", count=memory.processes))
                 parts.append(tr("{memory_mb} RAM", memory_mb=formatting.megabytes(memory.memory_mb)))
+            if memory.processes > 1:
+                parts.append(trn("{count} process", "{count} processes", memory.processes))
         self.tiles["memory"].set_value(formatting.megabytes(value), " · ".join(filter(None, parts)) or "\u00a0")
 
     def _show_time(self, state: RunState, outcome: RunStatus) -> None:

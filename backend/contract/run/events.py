@@ -151,11 +151,13 @@ class StepFinished(Event, frozen=True, tag=True):
 
 
 class MemoryMeasured(Event, frozen=True, tag=True):
-    """Resident memory of the training process and memory taken on the accelerator, in megabytes (10^6 bytes)."""
+    """Resident memory of the run's processes and memory taken on the first accelerator, in megabytes (10^6 bytes)."""
 
     step: int
     memory_mb: float
     device_memory_mb: float | None = None
+    processes: int = 1
+    """How many `memory_mb` is of; on this computer only."""
 
 
 class EvaluationFinished(Event, frozen=True, tag=True):

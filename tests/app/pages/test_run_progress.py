@@ -62,6 +62,14 @@ def test_a_memory_reading_says_its_age_once_it_is_old(tiles: ProgressTiles):
     assert tile.accessibleDescription() == "cpu"
 
 
+def test_memory_of_several_processes_says_how_many(tiles: ProgressTiles):
+    state = started()
+    take_step(state)
+    state.apply(events.MemoryMeasured(time=time.time(), step=1, memory_mb=900, processes=2))
+    tiles.show_state(state, RunStatus("running"))
+    assert tiles.tiles["memory"].accessibleDescription() == "cpu · 2 processes"
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [

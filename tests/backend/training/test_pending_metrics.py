@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backend.contract.run.events import StepFinished
 from backend.engines.engine import StepNumbers, StepResult
 from backend.training.event_log import EventLog, read_events
-from backend.training.pending_metrics import PendingSteps
+from backend.training.pending_metrics import PendingSteps, resident_mb
 
 
 class Engine:
@@ -52,3 +53,10 @@ def test_all_steps_of_a_group_are_on_the_disk_once_they_have_been_read(tmp_path:
     found = [event.step for event in read_events(tmp_path / "events.jsonl") if isinstance(event, StepFinished)]
     log.close()
     assert found == [1, 2, 3, 4, 5]
+
+
+def test_memory_of_several_processes_is_their_sum_with_libraries_counted_once():
+    own = psutil.Process()
+    found = own.memory_info()
+    together = resident_mb([own, own])
+    assert found.rss / 1e6 < together <= (2 * found.rss - getattr(found, "shared", 0)) / 1e6 + 50
