@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
@@ -17,7 +17,7 @@ from app.core.runs.run_state import RunState
 from app.core.runs.series import Resume, Series, SeriesCursor, breaks, effective_resumes
 from app.widgets.boxes import holder, vbox
 from app.widgets.card import Card
-from app.widgets.forms.chips import set_narrow
+from app.widgets.forms.chips import chips, set_narrow
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_axis import X_LABELS
 from app.widgets.plots.plot_series import SMOOTHING
@@ -42,8 +42,8 @@ OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
     tr("Memory"): (
         tr("Memory (MB)"),
         (
-            SeriesStyle("memory_mb", "processes", "line", "plot_1"),
-            SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
+            SeriesStyle("memory_mb", tr("RAM"), "line", "plot_1"),
+            SeriesStyle("device_memory_mb", tr("accelerator"), "line", "plot_2", dash=1),
         ),
     ),
 }
@@ -277,7 +277,7 @@ class RunPlots(RememberedSplitter):
         index = self._pages.currentIndex()
         old = self._pages.widget(0)
         self.metric_plots = [_metrics_plot(names) for names in groups or [[]]]
-        self._pages.insertWidget(0, _metrics_page(self.metric_plots))
+        self._pages.insertWidget(0, _metrics_page(self.metric_plots, groups))
         if old is not None:
             self._pages.removeWidget(old)
             old.deleteLater()
@@ -399,11 +399,53 @@ def _metric_titles(groups: Sequence[Sequence[str]]) -> list[str]:
     return [formatting.metric_title(name) for names in groups for name in names]
 
 
-def _metrics_page(plots: Sequence[LivePlot]) -> QWidget:
-    """One plot above the other; a single one as it is."""
-    for plot in plots:
-        _frameless(plot)
-    return plots[0] if len(plots) == 1 else holder(vbox(*((plot, 1) for plot in plots), spacing=6))
+class MetricPlots(QWidget):
+    """Plots of metrics on different scales, one above the other; without room for that, one that a chip chooses."""
+
+    def __init__(self, plots: Sequence[LivePlot], titles: Sequence[str]) -> None:
+        super().__init__()
+        self._plots, self._shown, self._is_low = plots, 0, False
+        group, row = chips(titles, self._on_chosen)
+        set_narrow(group, is_narrow=True)
+        row.addStretch(1)
+        self.switch = holder(row)
+        vbox(self.switch, *((_frameless(plot), 1) for plot in plots), spacing=6, parent=self)
+        row.setContentsMargins(0, 0, 0, 0)
+        self._show()
+
+    def _on_chosen(self, place: int) -> None:
+        self._shown = place
+        self._show()
+
+    def _show(self) -> None:
+        self.switch.setVisible(self._is_low)
+        for place, plot in enumerate(self._plots):
+            plot.setVisible(not self._is_low or place == self._shown)
+
+    def minimumSizeHint(self) -> QSize:
+        """That of one plot: a page that is lower than all of them shows one."""
+        hints = [plot.minimumSizeHint() for plot in self._plots]
+        height = max(hint.height() for hint in hints) + self.switch.sizeHint().height() + 6
+        return QSize(max(hint.width() for hint in hints), height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show as many as there is room for."""
+        super().resizeEvent(event)
+        needed = sum(plot.minimumSizeHint().height() for plot in self._plots) + 6 * (len(self._plots) - 1)
+        if (is_low := event.size().height() < needed) != self._is_low:
+            self._is_low = is_low
+            self._show()
+
+
+def _metrics_page(plots: Sequence[LivePlot], groups: Sequence[Sequence[str]] = ()) -> QWidget:
+    """Several plots with a chip for each; a single one as it is."""
+    return _frameless(plots[0]) if len(plots) == 1 else MetricPlots(plots, [_group_title(names) for names in groups])
+
+
+def _group_title(names: Sequence[str]) -> str:
+    """The first metric of a plot, for its chip."""
+    title = formatting.metric_title(names[0])
+    return title if len(names) == 1 else f"{title} …"
 
 
 def _metrics_plot(names: list[str]) -> LivePlot:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from app import theme
 from app.core import setting_titles
@@ -18,8 +18,10 @@ from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
+from app.pages.run.plots import MetricPlots
 from app.services import run_watcher
 from app.services.context import AppContext
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -160,6 +162,21 @@ def test_a_perplexity_does_not_share_its_axis_with_an_accuracy(qtbot, shown, run
     plots.show_page("Metrics")
     qtbot.waitUntil(lambda: plots.metric_plots[1]._view.viewRange()[1][0] > 20)
     assert plots.metrics._view.viewRange()[1][1] < 2
+
+
+def test_metric_plots_that_have_no_room_above_each_other_are_shown_one_at_a_time(qtbot, styled):
+    plots = [LivePlot(title, [SeriesStyle("value", title, "line", "plot_1")]) for title in ("Accuracy", "Perplexity")]
+    window = QWidget()
+    qtbot.addWidget(window)
+    page = MetricPlots(plots, ["Accuracy", "Perplexity"])
+    page.setParent(window)
+    page.resize(400, 500)
+    window.show()
+    assert [plot.isVisible() for plot in plots] == [True, True]
+    page.resize(400, page.minimumSizeHint().height())
+    assert [plot.isVisible() for plot in plots] == [True, False]
+    page.switch.findChildren(QPushButton)[1].click()
+    assert [plot.isVisible() for plot in plots] == [False, True]
 
 
 def test_skipped_rows_and_warnings_ask_for_attention(read):
