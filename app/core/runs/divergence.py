@@ -1,7 +1,8 @@
 """Recognizes a training loss that has risen for good, and tells it from the noise of single batches."""
 
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import hypot, log, sqrt
+from statistics import stdev
 
 from app.core.runs.series import Series, mean
 
@@ -17,8 +18,10 @@ ERRORS = 5.0
 """A rise by fewer standard errors may be chance: the best of many windows is compared."""
 LOST = 0.5
 """The share of the improvement that must be lost again."""
-FIRST_STEPS = 4
-"""A run that diverges at once can be recognized from here on."""
+FIRST_STEPS = 11
+"""A run that diverges at once can be recognized from here on: with fewer steps it may as well be noise."""
+SPREADS = 4.0
+"""How far above the first loss the others must be, in standard deviations of a batch's loss (both as logarithms)."""
 FAR_ABOVE_FIRST = 1.0
 """The right labels have a third of the probability that they had before training, or less."""
 
@@ -68,10 +71,16 @@ def _rise_from_best(losses: Series) -> LossRise | None:
 
 
 def _rise_from_start(losses: Series) -> LossRise | None:
-    """The first loss was computed before any weight was changed, but is of one batch: it may be small by luck."""
-    size = max(3, min(WINDOW, len(losses) // 4))
-    now, first = _window(losses, len(losses) - size, len(losses)), losses.ys[0]
-    if min(losses.ys[-size:]) <= max(FAR_ABOVE * first, first + FAR_ABOVE_FIRST, now.level / 4):
+    """The first loss was computed before any weight was changed, but is of one batch: it may be small by luck.
+
+    With regression and a small batch it often is a tenth of the others, which differ as much among themselves.
+    """
+    size = max(FIRST_STEPS - 1, min(WINDOW, len(losses) // 4))
+    now, first, last = _window(losses, len(losses) - size, len(losses)), losses.ys[0], losses.ys[-size:]
+    if min(last) <= max(FAR_ABOVE * first, first + FAR_ABOVE_FIRST, now.level / 4):
+        return None
+    logarithms = [log(loss) for loss in last]
+    if first > 0 and mean(logarithms) - log(first) <= SPREADS * stdev(logarithms):
         return None
     return LossRise(first, now.level, int(losses.xs[0]), now.first_step)
 

@@ -154,7 +154,7 @@ BROKEN = [1.1, 96.0, 140.0, 88.0, *(60.0 - number / 2 for number in range(44))]
 """A loss that jumps at the second step, as a learning rate of 5 makes it, and falls again without coming back."""
 
 
-@pytest.mark.parametrize("count", [4, 12, 48])
+@pytest.mark.parametrize("count", [11, 12, 48])
 def test_a_loss_that_ends_far_above_its_first_step_diverges_however_well_evaluations_fall(count: int):
     many = [*steps(BROKEN[:count], rate=5.0), *losses(90.0, 40.0, 31.4331)]
     text, kind = told(many)

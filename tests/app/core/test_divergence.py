@@ -53,6 +53,23 @@ def test_the_noise_of_small_batches_is_no_divergence(levels: np.ndarray, shape: 
     assert alarms(noisy(levels, shape, seed)) == []
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_first_batch_that_is_easy_by_chance_is_no_divergence(seed: int):
+    """Regression of scores from 0 to 5 with four rows per batch: the model learns, and the loss falls to 0.5."""
+    chance = np.random.default_rng(seed)
+    scores = chance.uniform(0, 5, (120, 4))
+    scores[0] = 1.5  # a batch of low scores, which a new model predicts best
+    learned = 1 - np.exp(-np.arange(120) / 25)[:, None]
+    predicted = learned * (scores + chance.normal(0, 0.7, scores.shape))
+    assert alarms(((scores - predicted) ** 2).mean(axis=1)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_diverges_at_once_is_recognized(seed: int):
+    levels = 0.7 + 4.3 * (1 - np.exp(-np.arange(100) / 3))
+    assert alarms(noisy(levels, 8.0, seed))[0] < 40
+
+
 @pytest.mark.parametrize(
     ("after", "shape"),
     [(np.full(100, 0.72), 30.0), (np.linspace(0.3, 2.0, 100), 3.0)],
