@@ -1,11 +1,12 @@
 """A colored banner for an error or a warning inside a page."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_messages import translate_message
 from app.core.setting_titles import in_titles
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.errors import Fix
@@ -34,12 +35,9 @@ class Banner(QFrame):
         self.fix.hide()
         self.buttons = QHBoxLayout()
         self.buttons.addWidget(self.fix)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 9, 12, 9)
-        row.setSpacing(10)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self._text, 1)
-        row.addLayout(self.buttons)
+        # The icon is beside the first line, and both are in the middle of higher buttons.
+        words = hbox((vbox(self._icon, 1), 0), (self._text, 1), spacing=10)
+        hbox((vbox(1, words, 1), 1), self.buttons, spacing=10, margins=(12, 9, 12, 9), parent=self)
         self.hide()
 
     def text(self) -> str:

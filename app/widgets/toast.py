@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
@@ -102,7 +102,10 @@ class ToastOverlay(QWidget):
     def stay_above(self, widget: QWidget) -> None:
         """Do not cover a widget in the corner, such as a bar with a button, while it is visible."""
         self._above.append(widget)
-        widget.installEventFilter(self)
+        moving: QWidget | None = widget  # it also moves with what contains it, and hears nothing of that
+        while moving is not None and moving is not self._under:
+            moving.installEventFilter(self)
+            moving = moving.parentWidget()
 
     def messages(self) -> list[str]:
         """The current texts, oldest first."""
@@ -147,9 +150,12 @@ class ToastOverlay(QWidget):
             toast.fit()
         height = sum(toast.height() for toast in self._toasts) + SPACING * (len(self._toasts) - 1)
         area = self._under.rect()
-        bars = [bar.mapTo(self._under, QPoint(0, 0)).y() for bar in self._above if bar.isVisible()]
-        bottom = min([area.bottom() - MARGIN, *(top - SPACING for top in bars)])
-        self.setGeometry(area.right() - WIDTH - MARGIN, bottom - height, WIDTH, height)
+        place = QRect(area.right() - WIDTH - MARGIN, area.bottom() - MARGIN - height, WIDTH, height)
+        bars = [QRect(bar.mapTo(self._under, QPoint(0, 0)), bar.size()) for bar in self._above if bar.isVisible()]
+        for bar in sorted(bars, key=QRect.bottom, reverse=True):
+            if place.intersects(bar.adjusted(0, -SPACING, 0, SPACING)):
+                place.moveBottom(bar.top() - SPACING)
+        self.setGeometry(place)
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -14,7 +14,7 @@ from app.widgets.card import KpiTile
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import PathField, PathLine
-from app.widgets.icon_label import IconToolButton
+from app.widgets.icon_label import IconLabel, IconToolButton
 from app.widgets.page_layout import PageArea
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress import ThinProgressBar
@@ -190,6 +190,23 @@ def test_toasts_stay_above_a_bar_while_it_is_visible(qtbot, styled):
     assert bar.geometry().top() > overlay.geometry().bottom() > 480
 
 
+def test_toasts_follow_a_bar_that_is_moved_with_what_contains_it(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(900, 600)
+    card = QWidget(window)
+    card.setGeometry(0, 100, 900, 200)
+    bar = QWidget(card)
+    bar.setGeometry(500, 150, 400, 50)
+    overlay = ToastOverlay(window)
+    overlay.stay_above(bar)
+    window.show()
+    overlay.show_message("info", "Copied it.")
+    assert overlay.geometry().top() > 300, "the corner is free"
+    card.move(0, 380)
+    assert overlay.geometry().bottom() < bar.mapTo(window, bar.rect().topLeft()).y()
+
+
 def test_a_toast_that_is_closed_goes_and_the_last_takes_the_overlay_along(qtbot, styled):
     window = QWidget()
     qtbot.addWidget(window)
@@ -202,6 +219,18 @@ def test_a_toast_that_is_closed_goes_and_the_last_takes_the_overlay_along(qtbot,
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         assert overlay.messages() == left
     assert overlay.isHidden()
+
+
+def test_icon_of_a_banner_is_beside_its_line(qtbot, styled):
+    banner = Banner()
+    qtbot.addWidget(banner)
+    banner.buttons.addWidget(QPushButton("Retry"))
+    banner.resize(600, 60)
+    banner.show_message("error", "The file is empty.")
+    banner.show()
+    [icon] = banner.findChildren(IconLabel)
+    [sentence] = [one for one in banner.findChildren(QLabel) if one.text() == "The file is empty."]
+    assert abs(icon.geometry().center().y() - sentence.geometry().center().y()) <= 2
 
 
 def test_a_banner_is_hidden_until_it_has_something_to_say(qtbot, styled):
