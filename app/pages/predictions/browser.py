@@ -23,6 +23,7 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ActivityLine
 from app.widgets.row_views.registry import view_of
 from app.widgets.row_views.row_view import RowView
+from backend.contract.rpc.predictions import AT_THRESHOLD
 from backend.contract.run.folder import RunFolder
 
 
@@ -333,8 +334,12 @@ class PredictionsBrowser(QWidget):
     def offer(self) -> ExportOffer:
         """What could be exported now."""
         assert self.rows is not None
-        columns, threshold = self.table.columns, self.rows.threshold
-        left_out = tuple(self.table.title(name) for name in self.rows.columns if name not in columns)
+        # Whether predictions at a threshold are exported is a choice of its own.
+        columns = [name for name in self.table.columns if name != AT_THRESHOLD]
+        own, threshold = self.rows.pages.columns, self.rows.threshold
+        every = [name for name in self.rows.columns if name != AT_THRESHOLD]
+        left_out = tuple(self.table.title(name) for name in every if name not in columns)
+        derived = tuple(self.table.title(name) for name in every if name not in own)
         words = (
             ""
             if threshold is None
@@ -344,8 +349,8 @@ class PredictionsBrowser(QWidget):
                 threshold_2=threshold[1],
             )
         )
-        counts = (self.table.shown_count(), len(columns), self.rows.row_count, len(self.rows.pages.columns))
-        return ExportOffer(*counts, left_out, words)
+        counts = (self.table.shown_count(), len(columns), self.rows.row_count, len(own))
+        return ExportOffer(*counts, left_out, derived, words)
 
     def export(self, path: str, choice: ExportChoice) -> None:
         """Write the rows shown, in their order, or all rows to a file."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QLabel, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_words import translate_word
@@ -41,6 +41,8 @@ class ExportOffer:
     columns: int
     left_out: tuple[str, ...] = ()
     """Titles of the columns that the table does not show."""
+    derived: tuple[str, ...] = ()
+    """Titles of the columns that are computed for the table, and not in the file."""
     threshold: str = ""
     """What the further column would say; empty where no threshold is tried."""
 
@@ -95,9 +97,10 @@ class ExportDialog(QDialog):
         every = trn("{count} column", "{count} columns", offer.shown_columns + left)
         words = tr("As shown: {count}, {count_2}, in this order", count=shown_rows, count_2=columns)
         self.as_shown = QRadioButton(words)
-        self.left_out = label(_left_out_words(offer.left_out), "faint", wrap=True)
-        self.left_out.setContentsMargins(INDENT, 0, 0, 0)
-        self.left_out.setVisible(left > 0)
+        self.left_out = _explanation(tr("Without {names}", names=_names(offer.left_out)) if left else "")
+        self.derived = _explanation(
+            tr("Without {names}, which the table adds", names=_names(offer.derived)) if offer.derived else ""
+        )
         self.all_columns = QRadioButton(
             tr("These rows with all columns: {count}, {count_2}, in this order", count=shown_rows, count_2=every)
         )
@@ -121,7 +124,7 @@ class ExportDialog(QDialog):
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(8)
         for title, widgets in (
-            (tr("Rows"), (self.all_columns, self.as_shown, self.left_out, self.whole, self.threshold)),
+            (tr("Rows"), (self.all_columns, self.as_shown, self.left_out, self.whole, self.derived, self.threshold)),
             (tr("Format"), (self.csv, self.parquet)),
             (tr("For spreadsheets"), (self.bom, self.defuse)),
         ):
@@ -159,14 +162,20 @@ class ExportDialog(QDialog):
         self.chosen.emit(self.choice())
 
 
-def _left_out_words(titles: tuple[str, ...]) -> str:
+def _explanation(words: str) -> QLabel:
+    """A line below a choice; hidden if it says nothing."""
+    made = label(words, "faint", wrap=True)
+    made.setContentsMargins(INDENT, 0, 0, 0)
+    made.setVisible(bool(words))
+    return made
+
+
+def _names(titles: tuple[str, ...]) -> str:
     names = ", ".join(titles[:NAMED])
     rest = len(titles) - NAMED
     if rest > 0:
-        return trn(
-            "Without {names} and {count} more column", "Without {names} and {count} more columns", rest, names=names
-        )
-    return tr("Without {names}", names=names)
+        return trn("{names} and {count} more column", "{names} and {count} more columns", rest, names=names)
+    return names
 
 
 class PredictionsExport(QObject):

@@ -183,6 +183,7 @@ def test_rows_are_exported_as_shown_with_all_columns_and_whole(qtbot, shown: Pag
     assert "1 row, 5 columns" in dialog.as_shown.text()
     left_out = [name for name in browser.rows.columns if name not in browser.table.columns]
     assert dialog.left_out.text() == "Without " + ", ".join(browser.table.title(name) for name in left_out)
+    assert dialog.derived.text() == "Without Confidence, which the table adds"
     dialog.as_shown.setChecked(True)
     as_shown = dialog.choice()
     dialog.whole.setChecked(True)
