@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
@@ -431,8 +431,17 @@ class MetricPlots(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show as many as there is room for."""
         super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent, /) -> bool:
+        """The same once a plot has its first points, or a longer legend."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().event(event)
+
+    def _fit(self) -> None:
         needed = sum(plot.minimumSizeHint().height() for plot in self._plots) + 6 * (len(self._plots) - 1)
-        if (is_low := event.size().height() < needed) != self._is_low:
+        if (is_low := self.height() < needed) != self._is_low:
             self._is_low = is_low
             self._show()
 

@@ -179,6 +179,19 @@ def test_metric_plots_that_have_no_room_above_each_other_are_shown_one_at_a_time
     assert [plot.isVisible() for plot in plots] == [False, True]
 
 
+def test_metric_plots_look_again_whether_they_have_room_once_they_have_points(qtbot, styled):
+    plots = [LivePlot(title, [SeriesStyle("value", title, "line", "plot_1")]) for title in ("Accuracy", "Perplexity")]
+    window = QWidget()
+    qtbot.addWidget(window)
+    page = MetricPlots(plots, ["Accuracy", "Perplexity"])
+    page.setParent(window)
+    page.resize(400, 2 * plots[0].minimumSizeHint().height() + 10)
+    window.show()
+    for plot in plots:
+        plot.append("value", [1.0, 2.0], [0.5, 0.6])
+    qtbot.waitUntil(lambda: not plots[1].isVisible())
+
+
 def test_skipped_rows_and_warnings_ask_for_attention(read):
     panel = read("sentiment-finished")
     assert "train.csv:118" in panel.journal.attention.text()
