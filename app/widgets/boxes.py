@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -10,7 +10,9 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLayout,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
+    QStyle,
     QVBoxLayout,
     QWidget,
 )
@@ -76,19 +78,46 @@ class PageStack(QStackedWidget):
 
 
 class ButtonRow(QWidget):
-    """Widgets side by side, aligned right; below each other if there is no room for that."""
+    """Buttons side by side, aligned right, in as many lines as they need."""
 
     def __init__(self, *widgets: QWidget) -> None:
         super().__init__()
         self._widgets = widgets
-        self._box = hbox(1, spacing=0, parent=self)
         for widget in widgets:
-            self._box.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
+            widget.setParent(self)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def sizeHint(self) -> QSize:
+        """All in one line."""
+        sizes = [widget.sizeHint() for widget in self._shown()]
+        return QSize(sum(size.width() for size in sizes), max((size.height() for size in sizes), default=0))
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the widest one."""
-        widths = [widget.sizeHint().width() for widget in self._widgets if not widget.isHidden()]
-        return QSize(max(widths, default=0), super().minimumSizeHint().height())
+        sizes = [widget.sizeHint() for widget in self._shown()]
+        height = self.heightForWidth(self.width()) if self.isVisible() else self.sizeHint().height()
+        return QSize(max((size.width() for size in sizes), default=0), height)
+
+    def heightForWidth(self, width: int) -> int:
+        """The height of all lines."""
+        return sum(max(widget.sizeHint().height() for widget in line) for line in self._lines(width))
+
+    def _shown(self) -> list[QWidget]:
+        return [widget for widget in self._widgets if not widget.isHidden()]
+
+    def _lines(self, width: int) -> list[list[QWidget]]:
+        lines: list[list[QWidget]] = []
+        left = 0
+        for widget in self._shown():
+            wanted = widget.sizeHint().width()
+            if not lines or wanted > left:
+                lines.append([])
+                left = width
+            lines[-1].append(widget)
+            left -= wanted
+        return lines
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the room."""
@@ -98,13 +127,21 @@ class ButtonRow(QWidget):
     def event(self, event: QEvent, /) -> bool:
         """The same when a widget is shown or hidden, or gets other words."""
         if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
             self._arrange()
         return super().event(event)
 
     def _arrange(self) -> None:
-        wanted = sum(widget.sizeHint().width() for widget in self._widgets if not widget.isHidden())
-        directions = QBoxLayout.Direction
-        self._box.setDirection(directions.LeftToRight if wanted <= self.width() else directions.TopToBottom)
+        top = 0
+        for line in self._lines(self.width()):
+            sizes = [widget.sizeHint() for widget in line]
+            left = self.width() - sum(size.width() for size in sizes)
+            for widget, size in zip(line, sizes, strict=True):
+                width = min(size.width(), self.width())
+                place = QRect(max(0, left), top, width, size.height())
+                widget.setGeometry(QStyle.visualRect(self.layoutDirection(), self.rect(), place))
+                left += size.width()
+            top += max(size.height() for size in sizes)
 
 
 def stack(*pages: QWidget, parent: QWidget | None = None) -> PageStack:

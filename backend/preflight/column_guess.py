@@ -173,7 +173,7 @@ def _only(free: list[ColumnSummary], words: Callable[[ColumnSummary], str]) -> G
 
 
 def _could_be(names: list[str]) -> str:
-    listed = ", ".join(f"“{name}”" for name in names[:-1][:3])
+    listed = join(", ", [message("“{name}”", name=name) for name in names[:-1][:3]])
     return message("could be {columns} or “{names}”", columns=listed, names=names[-1])
 
 

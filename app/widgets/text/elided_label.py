@@ -1,14 +1,14 @@
 """A label that elides its text and shows all of it in its tooltip."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
 from app.widgets.text.directed_text import direction_of
 
-WRAPPED = 0.2
-"""The share of a line that is left empty where the text is wrapped."""
+SHORTER = 0.1
+"""Of a line: how much of a wrapped text is left out at a time until it fits."""
 
 
 class ElidedLabel(QLabel):
@@ -65,13 +65,21 @@ class ElidedLabel(QLabel):
         flags = int(self.alignment() | Qt.AlignmentFlag.AlignVCenter)
         shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
         if shown != self.text() and self._lines > 1:
-            # What wraps leaves some room at the end of each line.
             flags |= int(Qt.TextFlag.TextWordWrap)
-            room = round(area.width() * (self._lines - WRAPPED))
-            shown = self.fontMetrics().elidedText(self.text(), self._mode, room)
+            shown = self._wrapped(area.width())
         if shown != self.text() and len(shown) < self._least_letters:
             return
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
             painter.setLayoutDirection(direction_of(self.text()))
             painter.drawText(area, flags, shown)
+
+    def _wrapped(self, width: int) -> str:
+        """The text in its lines: what wraps leaves some room at the end of each, which long words make much."""
+        metrics, room = self.fontMetrics(), float(self._lines * width)
+        page, flags = QRect(0, 0, width, 10_000), int(Qt.TextFlag.TextWordWrap)
+        shown = metrics.elidedText(self.text(), self._mode, round(room))
+        while room > width and metrics.boundingRect(page, flags, shown).height() > self._lines * metrics.lineSpacing():
+            room -= max(1.0, SHORTER * width)
+            shown = metrics.elidedText(self.text(), self._mode, round(room))
+        return shown
