@@ -31,7 +31,7 @@ UNITS = (
     tr("bytes"), tr("parts"), tr("checks"), tr("merges"), tr("seconds"),
 )  # fmt: skip
 COSTS = (
-    tr("Weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),
+    tr("Weights"), tr("Gathered weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),
     tr("Startup"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
     tr("Evaluation"), tr("Loading"),
     tr("Final model"), tr("Predictions and log"), tr("While saving"), tr("Prepared data"), tr("Download"),

@@ -28,6 +28,8 @@ Precision = Literal["float32", "bfloat16", "float16"]
 SECONDS_TO_LIST = 60.0
 OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "pegasus")
 """Families whose activations leave float16's range (https://github.com/huggingface/transformers/pull/10956)."""
+FSDP = "fsdp"
+"""The value of `hardware.strategy` with which processes divide a model."""
 _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 """In the hub names of such models: flan-t5-base, byt5-small, mT5_multilingual_XLSum, madlad400-3b-mt …"""
 
@@ -228,6 +230,8 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
             if "float16" in device.precisions
             else message("{name} does not support anything faster", name=device.name),
         )
+    if (spec.hardware.model_extra or {}).get("strategy") == FSDP:
+        return "float32", message("with fsdp there is no loss scaling, which float16 needs")
     return "float16", message(
         "{name} has no bfloat16; float16 with loss scaling is faster than float32", name=device.name
     )

@@ -1,5 +1,7 @@
 """Estimates what a run will cost: memory by parts, micro-batch size, steps, tokens, time."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +28,8 @@ from backend.models.frozen_parameters import frozen_names
 from backend.models.weights import read_weights
 
 MB = 1e6
+_BLOCK = re.compile(r"(?:[^.]+\.)*?\d+\.")
+"""The start of the names of a layer's weights."""
 _BYTES = 4
 """Of a parameter: new weights are drawn in 32 bit."""
 LIBRARIES_MB, METRICS_MB = 400.0, 110.0
@@ -71,19 +75,21 @@ class TrainingLoad:
         if self._engine.title != "PyTorch":
             return self._general_memory(rows)
         gradients, step = self._gradient_bytes, self._training_bytes(rows)
+        gathered, optimizer = self._gathered_bytes, self._held_share * self._optimizer_bytes
         parts = [
-            PlanPart("Weights", self._weights_bytes * self.split.share / MB),
-            PlanPart("Gradients", gradients * self.split.share / MB),
-            PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
+            PlanPart("Weights", self._weights_bytes * self._held_share / MB),
+            *([PlanPart("Gathered weights", gathered / MB)] if gathered else []),
+            PlanPart("Gradients", gradients / MB),
+            PlanPart("Optimizer", optimizer / MB),
             PlanPart("Activations", (step - gradients) / MB),
             PlanPart("Libraries", self._libraries_mb),
         ]
-        trains = step + self._optimizer_bytes
-        evaluates = self._evaluation_bytes(self.evaluation_rows(rows)) + self._optimizer_bytes
+        trains = gathered + step + optimizer
+        evaluates = gathered + self._evaluation_bytes(self.evaluation_rows(rows)) + optimizer
         beyond = {
             name: needed - trains
             for name, needed in zip(
-                TIMES, (evaluates, self._loading_bytes, self._saving_bytes + self._optimizer_bytes), strict=True
+                TIMES, (evaluates, self._loading_bytes, self._saving_bytes + optimizer), strict=True
             )
         }
         name = max(beyond, key=lambda each: beyond[each])
@@ -111,7 +117,8 @@ class TrainingLoad:
         The copy is written file by file, and its memory given back, while the next step's activations appear: at their
         peak about half of it is left. At another time than in training there is none.
         """
-        if not self.on_cpu or self.spec.training.checkpoint_every == "never" or self._engine.title != "PyTorch":
+        copies = self.spec.training.checkpoint_every != "never" and self._engine.title == "PyTorch"
+        if not self.on_cpu or not copies or self._is_sharded:
             return parts
         size = (4 * self.trainable + self._optimizer_bytes) / MB
         copy = PlanPart("Checkpoints", max(size / 2, size - self._training_bytes(rows) / MB))
@@ -158,6 +165,7 @@ class TrainingLoad:
         shape, training = self._shape, self.spec.training
         by_rows = (
             self.on_cpu
+            and not self._is_sharded
             and training.optimizer == "adamw"
             and not trains_a_part(self.spec)
             and not shape.decoders
@@ -173,7 +181,47 @@ class TrainingLoad:
     def _gradient_bytes(self) -> float:
         whole, _ = self._rows_of_words
         tied = 4 * self._shape.vocabulary * self._shape.hidden if self._adds_two_gradients else 0
+        if self._is_sharded:  # those outside of the blocks are whole, and once more in order, when all divide them
+            outside = 0 if trains_a_part(self.spec) else 2 * 4 * self._gathered[0] + tied
+            return 4 * self._held_share * self.trainable + outside
         return 4 * (self.trainable - whole * self._shape.hidden) + tied
+
+    @property
+    def _is_sharded(self) -> bool:
+        """Whether each process holds a part of every weight (FSDP)."""
+        return self.split.share < 1 and self._engine.title == "PyTorch"
+
+    @cached_property
+    def _held_share(self) -> float:
+        """The part of weights, gradients and optimizer state in a device's memory."""
+        offloads = self._is_sharded and not self.on_cpu and engine_settings(self.spec).model_dump().get("cpu_offload")
+        return 0.0 if offloads else self.split.share
+
+    @cached_property
+    def _gathered(self) -> tuple[int, int]:
+        """Parameters outside of the blocks that the model repeats, and those of the largest block."""
+        blocks: Counter[str] = Counter()
+        for name, shape in read_weights(self.folder).shapes.items():
+            if found := _BLOCK.match(name):
+                blocks[found[0]] += prod(shape)
+        if not blocks or self.spec.model.initialise == "from_config":
+            shape = self._shape
+            inside = self.parameters - shape.vocabulary * shape.hidden
+            return self.parameters - inside, -(-inside // max(1, shape.layers))
+        return max(0, self.parameters - blocks.total()), max(blocks.values())
+
+    @property
+    def _gathered_bytes(self) -> float:
+        """What all processes hold of a divided model while they compute: what is outside of the blocks, and two blocks.
+
+        Of one block also the gradients, twice, while they are added up.
+        """
+        if not self._is_sharded:
+            return 0.0
+        outside, block = self._gathered
+        width = 4 if self.precision == "float32" else 2
+        trained = self.trainable / self.parameters
+        return 4 * outside + 2 * width * block + 2 * 4 * trained * block
 
     @property
     def _adds_two_gradients(self) -> bool:
@@ -221,8 +269,14 @@ class TrainingLoad:
     def _saving_bytes(self) -> float:
         """Float32 copies of what an adapter is merged into: all of them, or if the model is in less than float32, one.
 
-        The others are then in files of the run, whose pages the system can take back.
+        The others are then in files of the run, whose pages the system can take back. Of a divided model the first
+        process loads all of it once more, in the computer's memory.
         """
+        whole = self._weights_bytes if self._is_sharded and self.on_cpu else 0.0
+        return whole + self._merging_bytes
+
+    @property
+    def _merging_bytes(self) -> float:
         if self.spec.adapter is None or self.spec.adapter.get("saved") == "adapter":
             return 0.0
         layers = self._layer_sizes

@@ -6,7 +6,7 @@ from backend.contract.errors import InputError
 from backend.importing.foreign import ForeignConfig, ImportedSpec
 
 _DEVICES = {"MULTI_GPU": "cuda", "MULTI_XPU": "xpu", "MULTI_CPU": "cpu"}
-_SHARDED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+_SHARDED = ("DEEPSPEED", "MEGATRON_LM")
 _TPUS = ("TPU", "XLA")
 _PRECISIONS = {"no": "float32", "bf16": "bfloat16", "fp16": "float16"}
 _OF_NO_MATTER = (
@@ -26,10 +26,10 @@ def import_config(values: dict[str, Any]) -> ImportedSpec:
     kind = str(config.take("distributed_type")).upper()
     result.add(hardware={"device": "cpu" if config.take("use_cpu", False) else _DEVICES.get(kind)})
     if kind in _SHARDED:
-        result.unmatched.append(f"distributed_type: {kind} (every process holds the whole model here)")
+        result.unmatched.append(f"distributed_type: {kind} (hardware.strategy: fsdp divides a model here)")
     elif kind in _TPUS:
         result.unmatched.append(f"distributed_type: {kind} (JAX trains on TPUs: hardware.engine: jax)")
-    elif kind not in ("NO", *_DEVICES):
+    elif kind not in ("NO", "FSDP", *_DEVICES):
         result.unmatched.append(f"distributed_type: {kind} (hardware.device is auto)")
     _processes(config, result)
     if count_processes(result.spec.get("hardware", {})) > 1:
@@ -39,8 +39,12 @@ def import_config(values: dict[str, Any]) -> ImportedSpec:
     _precision(config, result)
     if config.take("compute_environment", "LOCAL_MACHINE") != "LOCAL_MACHINE":
         result.unmatched.append("compute_environment: a run starts on this computer")
-    for name in ("deepspeed_config", "fsdp_config", "megatron_lm_config"):
-        result.unmatched += config.section(name).unused()
+    sections = {name: config.section(name) for name in ("deepspeed_config", "fsdp_config", "megatron_lm_config")}
+    if kind == "FSDP" and count_processes(result.spec.get("hardware", {})) > 1:
+        offloads = sections["fsdp_config"].take("fsdp_offload_params", False)
+        result.add(hardware={"strategy": "fsdp", "cpu_offload": True if offloads else None})
+    for section in sections.values():
+        result.unmatched += section.unused()
     result.unmatched += config.refuse("dynamo_config", "models are not compiled")
     result.unmatched += config.refuse("enable_cpu_affinity", "the system places the processes")
     if config.take("downcast_bf16", "no") in ("no", False):

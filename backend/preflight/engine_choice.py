@@ -13,6 +13,8 @@ from backend.contract.messages import message
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.engines.hosts import EngineOfHosts, Position
+from backend.engines.weight_formats import QUANTIZED
+from backend.hardware.devices import FSDP, count_processes
 from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
 
@@ -45,9 +47,11 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
 
 
 def check_processes(spec: RunSpec) -> None:
-    """Raises InputError for processes that the engine does not use, or that have no rows."""
+    """Raises InputError for processes that the engine does not use, that have no rows, or that cannot divide the model."""
     engine = registry.find("engine", spec.hardware.engine, _FIELD)
     wanted, rows = spec.hardware.processes, spec.training.batch_size
+    if problem := _find_sharding_problem(spec, engine):
+        raise InputError("{field}: {reason}", problem[0], field=problem[0], reason=problem[1])
     if wanted == AUTO:
         return
     if wanted > 1 and not engine.several_processes:
@@ -65,6 +69,40 @@ def check_processes(spec: RunSpec) -> None:
             wanted=wanted,
             rows=rows,
         )
+
+
+def _find_sharding_problem(spec: RunSpec, engine: Any) -> tuple[str, str] | None:
+    """The field and the reason why the model cannot be divided among processes, or None."""
+    given = spec.hardware.model_extra or {}
+    if given.get("strategy") != FSDP:
+        if given.get("cpu_offload") is True and "cpu_offload" in engine.Settings.model_fields:
+            return "hardware.cpu_offload", message("this needs hardware.strategy: fsdp; set it to false")
+        return None
+    optimizer = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
+    if "strategy" not in engine.Settings.model_fields:
+        return "hardware.strategy", message(
+            "{title} divides a model with hardware.parallelism: fsdp; set that, and remove this", title=engine.title
+        )
+    if count_processes(spec.hardware) == 1:
+        return "hardware.strategy", message(
+            "fsdp divides a model among several processes, and this run has one; raise hardware.processes, or set "
+            "this to ddp"
+        )
+    if spec.model.weights in QUANTIZED:
+        return "model.weights", message(
+            "fsdp cannot divide weights in 4 or 8 bits; choose bfloat16, or set hardware.strategy to ddp"
+        )
+    if not getattr(optimizer, "elementwise", False):
+        return "training.optimizer", message(
+            "{optimizer} needs all of a weight, and with fsdp each process has a part; choose adamw, adam, lion or sgd, "
+            "or set hardware.strategy to ddp",
+            optimizer=spec.training.optimizer,
+        )
+    if spec.hardware.precision == "float16":
+        return "hardware.precision", message(
+            "fsdp computes in float32 or bfloat16; choose one of them, or set hardware.strategy to ddp"
+        )
+    return None
 
 
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
@@ -85,6 +123,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     several = len(hardware.get("devices") or []) > 1 or hardware.get("hosts", 1) > 1
     common = HardwareSection.model_fields.keys() - {"bridge", "processes", *({"devices"} if several else ())}
     settings = set(engines[chosen].Settings.model_fields) if chosen in engines and not several else set()
+    settings -= {"strategy", "cpu_offload"}
     return {key: value for key, value in hardware.items() if key in common or key in settings}
 
 

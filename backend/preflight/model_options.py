@@ -11,7 +11,8 @@ from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
-from backend.hardware.planner import trains_a_part
+from backend.hardware.devices import FSDP
+from backend.hardware.planner import read_config, trains_a_part
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
 from backend.models.frozen_parameters import may_match
@@ -56,9 +57,11 @@ def adapter_settings(spec: RunSpec) -> Section | None:
     return validate(kind.Settings, spec.adapter, "adapter")
 
 
-def check_weights(spec: RunSpec) -> None:
-    """Raises InputError if the run cannot hold its weights as `model.weights` says."""
+def check_weights(spec: RunSpec, folder: Path | None = None) -> None:
+    """Raises InputError if the run cannot hold its weights as `model.weights` says, or divide those of this model."""
     wanted = spec.model.weights
+    if folder is not None:
+        _check_layer_drop(spec, folder)
     if wanted in ("auto", "float32"):
         return
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
@@ -98,6 +101,19 @@ def check_adapter(spec: RunSpec) -> None:
     else:
         return
     raise InputError("adapter.initialization: {reason}", "adapter.initialization", reason=reason)
+
+
+def _check_layer_drop(spec: RunSpec, folder: Path) -> None:
+    """Raises InputError if processes that gather a divided model together would each skip other layers."""
+    if (spec.hardware.model_extra or {}).get("strategy") != FSDP:
+        return
+    config = read_config(folder, spec)
+    for name in ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"):
+        if config.get(name):
+            key = f"model.config.{name}"
+            raise InputError(
+                "{key}: with hardware.strategy: fsdp a model cannot skip layers at random; set this to 0", key, key=key
+            )
 
 
 def check_quantizer(wanted: str) -> None:
@@ -143,6 +159,7 @@ def devices_of_optimizer(spec: RunSpec) -> tuple[str, ...]:
 def check_model_options(spec: RunSpec, folder: Path) -> None:
     """Raises InputError if the model in `folder` does not accept the spec's options for it."""
     _check_config(spec, folder)
+    _check_layer_drop(spec, folder)
     if spec.model.weights not in ("auto", "float32") and has_experts(read_weights(folder).shapes):
         raise InputError(
             "model.weights: the experts of this model can only be held in float32; choose auto", "model.weights"

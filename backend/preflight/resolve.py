@@ -63,10 +63,10 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     settings = validate(task.Settings, spec.task, "task")
     data = validate(source.Settings, spec.data.model_extra or {}, "data")
+    check_processes(spec)
     hardware = validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
     model_options.optimizer_options(spec)
     adapter = model_options.adapter_settings(spec)
-    check_processes(spec)
     _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={

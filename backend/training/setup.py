@@ -128,7 +128,7 @@ def set_up_run(
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     planner.check_new_weights(spec, model.folder)
-    model_options.check_weights(spec)
+    model_options.check_weights(spec, model.folder)
     model_options.check_adapter(spec)
     splits = _read(folder, spec, model, earlier, stages, hosts)
     if is_trial:

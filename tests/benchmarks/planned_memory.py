@@ -5,7 +5,7 @@
 Each case builds a model with random weights and a tokenizer of whole words, asks `burnish plan` for the memory, and
 trains a few steps as `burnish train` does, each with an evaluation and a checkpoint. What counts is the most that the
 engine process ever had resident (`VmHWM`, but without pages of the run's own files, which leave memory once they are
-written), beside the sum of the plan's parts. With `--folder`, what was measured is kept there,
+written), beside the sum of the plan's parts; of several processes, the one that has most. With `--folder`, what was measured is kept there,
 and `--again` only plans anew. Linux only, where a process says what its peak was.
 """
 
@@ -16,12 +16,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 
 from backend.commands import new_run
 from backend.contract import spec_file
@@ -40,6 +42,10 @@ BASE = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, 
 LLAMA = {
     "hidden_size": 640, "intermediate_size": 1728, "num_hidden_layers": 8, "num_attention_heads": 10,
     "num_key_value_heads": 5,
+}  # fmt: skip
+WIDE_LLAMA = {
+    "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 10, "num_attention_heads": 16,
+    "num_key_value_heads": 8,
 }  # fmt: skip
 LORA = {"type": "lora", "rank": 16, "targets": "all-linear"}
 
@@ -111,6 +117,13 @@ CASES = {
     "66 M, full, bfloat16": Case(
         "text_classification", "bert", {**BASE, "num_hidden_layers": 6}, 30_522, 256, 4, {"hardware.precision": "bfloat16"}
     ),
+    **{
+        f"Llama, 136 M, {count} processes, {strategy}": Case(
+            "causal_lm", "llama", WIDE_LLAMA, 8_000, 128, 6,
+            {"hardware.processes": count, "hardware.strategy": strategy, "hardware.threads": 1, "training.checkpoint_every": 2},
+        )
+        for count, strategy in ((2, "ddp"), (2, "fsdp"), (3, "fsdp"))
+    },
     "ModernBERT, 1,024 tokens": Case(
         "text_classification", "modernbert",
         {"hidden_size": 512, "intermediate_size": 768, "num_hidden_layers": 8, "num_attention_heads": 8}, 50_368, 1024, 2,
@@ -311,8 +324,7 @@ def _train(spec: Path, folder: Path) -> dict[str, Any]:
     while process.poll() is None:
         time.sleep(0.02)
         record = run.process_record()
-        now = _memory(record.engine_pid, run.path) if record is not None else None
-        if now is not None:
+        for now in _memories(record.engine_pid, run.path) if record is not None else ():
             has_written = has_written or now.written > 0
             peak = max(peak, now.resident if has_written else now.peak)
             seen.append((time.time(), now.resident))
@@ -326,6 +338,13 @@ def _train(spec: Path, folder: Path) -> dict[str, Any]:
         stages[stage] = max(stages.get(stage, 0.0), resident)
     shutil.rmtree(run.path)
     return {"peak_mb": peak, "stages": stages, "stage": max(stages, key=lambda name: stages[name])}
+
+
+def _memories(process: int, run: Path) -> Iterator["_Memory"]:
+    """What the engine process has, or each of those that it has started to train together."""
+    with suppress(psutil.NoSuchProcess):
+        together = [one.pid for one in psutil.Process(process).children() if "--rank" in one.cmdline()]
+        yield from filter(None, (_memory(one, run) for one in together or [process]))
 
 
 class _Memory(NamedTuple):

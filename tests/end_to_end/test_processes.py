@@ -52,14 +52,19 @@ def test_a_killed_process_ends_the_run_by_its_rank_and_one_process_resumes_it(bu
 
 
 @pytest.mark.slow
-def test_three_processes_predict_what_one_predicts(burnish: Burnish):
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_three_processes_predict_what_one_predicts(burnish: Burnish, strategy: str):
     spec = burnish.spec(
         model={"dropout": 0.0}, training={**TRAINING, "max_steps": 12, "checkpoint_every": 5}, evaluation={"every": 5}
     )
     for count in (1, 3):
-        done = burnish(
-            "train", str(spec), "--set", f"hardware.processes={count}", "--run-folder", str(burnish.home / str(count))
-        )
+        wanted = [
+            "--set",
+            f"hardware.processes={count}",
+            "--set",
+            f"hardware.strategy={strategy if count > 1 else 'ddp'}",
+        ]
+        done = burnish("train", str(spec), *wanted, "--run-folder", str(burnish.home / str(count)))
         assert done.returncode == 0, done.stderr
     one, three = (RunFolder(burnish.home / str(count)) for count in (1, 3))
     losses = [[event.loss for event in events_of(folder) if isinstance(event, StepFinished)] for folder in (one, three)]
@@ -67,3 +72,5 @@ def test_three_processes_predict_what_one_predicts(burnish: Burnish):
     predictions = [folder.predictions().read_text().splitlines() for folder in (one, three)]
     assert [line.split(",")[:-2] for line in predictions[0]] == [line.split(",")[:-2] for line in predictions[1]]
     assert events_of(one)[-1].metrics == pytest.approx(events_of(three)[-1].metrics, abs=1e-4)
+    names = [{path.name for path in (folder.path / "model").iterdir()} for folder in (one, three)]
+    assert names[0] == names[1]

@@ -47,6 +47,9 @@ AUTOMATIC = {
 ELSEWHERE = {"engine", "device", "devices", "precision"}
 """Settings that have a place of their own in the section."""
 
+OF_PROCESSES = {"strategy", "cpu_offload"}
+"""Settings for several processes."""
+
 
 class HardwareSection(Section):
     """Beside it: the devices with their free memory. Emits `changed` with the dotted key of the spec."""
@@ -206,6 +209,7 @@ class HardwareSection(Section):
         possible, taken = candidate_devices(self._draft, self.present), selected_devices(self._draft, self.present)
         self.devices.show_devices(self.present, possible, taken)
         self.devices.setVisible(bool(self.present))
+        self._show_processes()
         self._show_precision()
 
     def _show_precision(self) -> None:
@@ -230,6 +234,16 @@ class HardwareSection(Section):
             self._build_form(entry)
         if self.form is not None:
             self.form.show_values(self._draft.get("hardware") or {})
+            self._show_processes()
+
+    def _show_processes(self) -> None:
+        """Offer what several processes do differently where there may be several."""
+        processes, strategy = self._draft.get("hardware.processes"), self._draft.get("hardware.strategy", "ddp")
+        several = len(candidate_devices(self._draft, self.present)) > 1 or (
+            isinstance(processes, int) and processes > 1
+        )
+        if self.form is not None:
+            self.form.leave_out(() if several or strategy != "ddp" else OF_PROCESSES)
 
     def _build_form(self, entry: EngineEntry | None) -> None:
         if self.form is not None:

@@ -41,6 +41,7 @@ class SchemaForm(QWidget):
         self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
         self._rows: dict[str, FieldRow] = {}
         self._headings: list[tuple[QLabel, list[FieldRow]]] = []
+        self._left_out: frozenset[str] = frozenset()
         self._announced: dict[str, str] = {}
         """The mistakes when `mistakes_changed` was last emitted."""
         column = QVBoxLayout(self)
@@ -155,11 +156,18 @@ class SchemaForm(QWidget):
             found = chosen.get(row.key)
             row.show_chosen(found.value if found else None, found.reason if found else "")
 
+    def leave_out(self, names: Collection[str]) -> None:
+        """Hide these fields and show all others."""
+        changed, self._left_out = self._left_out ^ frozenset(names), frozenset(names)
+        for name in changed & self._rows.keys():
+            self._rows[name].show_used(name not in self._left_out)
+        self._show_used()
+
     def _show_used(self) -> None:
         """Hide fields whose `when` does not match other fields' values, along with their errors."""
-        for row in self._rows.values():
+        for own, row in self._rows.items():
             wanted = row.field.schema.get("when")
-            if wanted:
+            if wanted and own not in self._left_out:
                 row.show_used(
                     all(self._rows[name].value in values for name, values in wanted.items() if name in self._rows)
                 )

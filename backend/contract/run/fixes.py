@@ -14,6 +14,8 @@ CHANGED_AT_RESUME = (
     "hardware.micro_batch_size",
     "hardware.memory_limit",
     "hardware.processes",
+    "hardware.strategy",
+    "hardware.cpu_offload",
     "hardware.collective_timeout",
     "hardware.environment",
     "training.gradient_checkpointing",

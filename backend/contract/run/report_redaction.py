@@ -15,7 +15,7 @@ from backend.contract.spec.environment import VARIABLES
 
 _SETTINGS = """
     adam_beta1 adam_beta2 adam_epsilon adapter address alpha append_end at_start batch_size best_metric beta1 beta2 bias bleu_words
-    bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns config configuration coordinator data decay_rate
+    bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns config configuration coordinator cpu_offload data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels

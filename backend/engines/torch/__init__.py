@@ -23,8 +23,15 @@ class Settings(Section):
         None
     )
     """Number of CPU threads of each process. Empty divides the cores among the processes."""
-    strategy: Annotated[Literal["ddp"], Field(title="Strategy", json_schema_extra={"hidden": True})] = "ddp"
-    """How several processes train one model: with `ddp` each holds all of it and computes a part of every batch."""
+    strategy: Annotated[Literal["ddp", "fsdp"], Field(title="Strategy", json_schema_extra={"advanced": True})] = "ddp"
+    """How several processes train one model. With `ddp` each holds all of it. With `fsdp` each holds a part of the
+    weights, gradients and optimizer state, and gathers one layer after another: for models that do not fit into the
+    memory of one device. The result is the same."""
+    cpu_offload: Annotated[
+        bool, Field(title="CPU offload", json_schema_extra={"advanced": True, "when": {"strategy": ["fsdp"]}})
+    ] = False
+    """With `fsdp` on accelerators, keep each process's part in the computer's memory, where the optimizer computes too.
+    This saves the most device memory, and is slower."""
     collective_timeout: Annotated[
         int, Field(title="Collective timeout", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
     ] = 600
@@ -59,8 +66,8 @@ class TorchEntry:
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """Each device holds the whole model and reads rows of its own."""
-        return Split(replicas=devices)
+        """Each device reads rows of its own, and holds the whole model or, with FSDP, a part of it."""
+        return Split(replicas=devices, share=1 / devices if settings.strategy == "fsdp" else 1.0)
 
     @staticmethod
     def create():

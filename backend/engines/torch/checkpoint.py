@@ -2,6 +2,8 @@
 
 import errno
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from backend.engines.torch import memory
 from backend.engines.torch.frozen_weights import quantized_state
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
+from backend.engines.torch.sparse_embedding import convert_words
 
 WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 
@@ -82,12 +85,23 @@ def restore(
     folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
 ) -> None:
     """Restore what `save` wrote. Raises RunFailed if it belongs to another model or is damaged."""
+    with reading(folder):
+        weights = load_file(folder / WEIGHTS)
+        if optimizer is None:
+            take_weights(_weights(model, frozen), weights)
+            return
+        state, metadata = load_file(folder / OPTIMIZER), read_metadata(folder / OPTIMIZER)
+        convert_words(state, weights, metadata.get("words", ""), optimizer.words)
+        take_weights(_weights(model, frozen), weights)
+        optimizer.restore(state)
+        precision.restore(json.loads(metadata.get("scaler", "{}")))
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Raises RunFailed if the checkpoint cannot be read."""
     try:
-        _take_weights(model, frozen, load_file(folder / WEIGHTS))
-        if optimizer is not None:
-            optimizer.restore(load_file(folder / OPTIMIZER))
-            with safe_open(folder / OPTIMIZER, framework="pt") as file:
-                precision.restore(json.loads((file.metadata() or {}).get("scaler", "{}")))
+        yield
     except (OSError, SafetensorError, KeyError) as error:
         raise RunFailed(
             "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
@@ -95,6 +109,12 @@ def restore(
             folder=folder,
             error=error,
         ) from error
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """What a safetensors file says besides its tensors."""
+    with safe_open(path, framework="pt") as file:
+        return file.metadata() or {}
 
 
 def _weights(model: nn.Module, frozen: frozenset[str]) -> dict[str, torch.Tensor]:
@@ -110,17 +130,16 @@ def _weights(model: nn.Module, frozen: frozenset[str]) -> dict[str, torch.Tensor
 
 
 @torch.no_grad()
-def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, torch.Tensor]) -> None:
-    places = model.state_dict()
-    wanted = _weights(model, frozen)
-    if wrong := [name for name in wanted if not _fits(tensors.get(name), wanted[name])]:
+def take_weights(places: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tensor]) -> None:
+    """Copy stored weights into their places. Raises RunFailed if one is missing or has another shape."""
+    if wrong := [name for name, place in places.items() if not _fits(tensors.get(name), place)]:
         raise RunFailed(
             "This checkpoint belongs to another model: {wrong} does not match; start a new run",
             "checkpoint_mismatch",
             wrong=wrong[0],
         )
-    for name in wanted:
-        places[name].copy_(tensors[name])
+    for name, place in places.items():
+        place.copy_(tensors[name])
 
 
 def _fits(stored: torch.Tensor | None, place: torch.Tensor) -> bool:

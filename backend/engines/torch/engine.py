@@ -1,7 +1,10 @@
 """TorchEngine: one model, trained and evaluated with PyTorch."""
 
 import hashlib
+import math
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,10 +13,11 @@ import numpy as np
 import torch
 
 from backend.contract.errors import RunFailed
+from backend.contract.heads import Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
-from backend.engines.torch import Settings, checkpoint, memory
+from backend.engines.torch import Settings, checkpoint, memory, sharded_checkpoint
 from backend.engines.torch.dropout import speed_up_dropout
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
@@ -28,6 +32,7 @@ from backend.engines.torch.unpadded import Unpadding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
+    from backend.engines.torch.sharded_model import ShardedModel
 
 
 class TorchEngine:
@@ -45,6 +50,7 @@ class TorchEngine:
         self._optimizer: Optimizer | None = None
         self._words: SparseEmbedding | None = None
         self._adapter: Adapter | None = None
+        self._shards: ShardedModel | None = None
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model. Raises InputError or RunFailed in one sentence."""
@@ -55,11 +61,11 @@ class TorchEngine:
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         self._precision = Precision(self._device, loading.precision)
-        self._facts, self._training = loading.head, loading.training
+        self._facts, self._training, self._loading = loading.head, loading.training, loading
+        shards = self._group.size > 1 and loading.training is not None and _settings(loading).strategy == "fsdp"
         with memory.translate_out_of_memory():
-            self._model, loaded = load_model(loading)
-            if self._device.type == "cpu" and is_float32(self._model):
-                memory.keep_freed()  # other weights become float32 layer by layer, and such buffers would add up
+            # A divided model reaches the device block by block: all of it may not fit.
+            self._model, loaded = load_model(replace(loading, devices=("cpu",)) if shards else loading)
             if loading.training is not None and loading.adapter is not None:
                 import_bitsandbytes()  # before PEFT does
                 from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import
@@ -71,47 +77,71 @@ class TorchEngine:
         self._unpadding = Unpadding(self._model, loading.head.head, self._device)
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
-            self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
-            self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision, loading.adapter)
-            self._connect(loading)
+            self._group.prepare(self._device, _settings(loading).collective_timeout)
+            self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
+            if shards:
+                self._shards = self._divide(loading)
+            else:
+                self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
+            self._optimizer = Optimizer(
+                self._model, self._words, loading.training, self._precision, loading.adapter, self._shards
+            )
+        if self._device.type == "cpu" and is_float32(self._model):
+            memory.keep_freed()  # other weights become float32 layer by layer, and such buffers would add up
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded
 
-    def _connect(self, loading: LoadRequest) -> None:
-        assert isinstance(loading.hardware, Settings) or self._group.size == 1
-        if isinstance(loading.hardware, Settings):
-            self._group.prepare(self._device, loading.hardware.collective_timeout)
-        self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
+    def _divide(self, loading: LoadRequest) -> "ShardedModel":
+        from backend.engines.torch.sharded_model import ShardedModel  # imports torch's distributed tensors (a second)
+
+        offloads = _settings(loading).cpu_offload
+        with memory.translate_out_of_memory(), self._group.computing_together():
+            return ShardedModel(self._model, self._group, self._device, loading.precision, offloads=offloads)
 
     def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
         """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
         assert self._optimizer is not None, "the model was loaded without training"
         denominator = sum(self._targets(batch) for batch in micro_batches) or 1.0
         self._set_training(True)
-        with memory.translate_out_of_memory():
+        with memory.translate_out_of_memory(), self._group.computing_together():
             if self._words is not None:
                 self._words.begin(micro_batches)
-            own = [self._group.own_rows(batch) for batch in micro_batches]
+            # A divided model's gradients are added up after each micro-batch: unlike all of them, a part fits.
             losses = [
-                self._gradients(batch, denominator, step, number)
-                for number, batch in enumerate(own)
-                if len(batch["row_valid"])
+                self._gradients(own, denominator if counts else math.inf, step, number)
+                for number, (own, counts) in enumerate(map(self._own_rows, micro_batches))
+                if len(own["row_valid"])
             ]
             loss = sum(losses[1:], losses[0]) if losses else torch.zeros((), device=self._device)
-            loss = self._group.sum_step(loss, self._optimizer.trained())
+            if self._shards is None:
+                loss = self._group.sum_step(loss, self._optimizer.trained())
+            else:
+                loss = self._group.add_up(loss)
+                self._shards.take_gradients()
             norm = self._optimizer.step(learning_rate)
-        return StepResult(loss=loss, gradient_norm=norm)
+        return StepResult(loss=loss, gradient_norm=norm.to(loss.device))
+
+    def _own_rows(self, batch: Batch) -> tuple[Batch, bool]:
+        """This process's rows, maybe none, and whether they count; a divided model needs some in every process."""
+        if self._shards is None:
+            return self._group.own_rows(batch), True
+        return self._group.own_or_first_row(batch)
 
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
         torch.manual_seed(_dropout_seed(self._training.seed, step, number, self._group.rank))
         with self._unpadding.for_batch(batch):
             with self._precision.autocast():
-                answer = self._head.answer(self._model, batch)
+                answer = self._answer(batch)
             loss = self._head.loss(answer, batch) / denominator
             self._precision.backward(loss)
         return loss.detach()
+
+    def _answer(self, batch: Batch) -> Any:
+        if self._shards is None or self._facts.head is not Head.QUESTION_ANSWERING_BEAM:
+            return self._head.answer(self._model, batch)
+        return self._shards.run(lambda: self._head.answer(self._model, batch))  # calls the model's parts by themselves
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
         """Fetch a group of results from the device at once."""
@@ -125,15 +155,16 @@ class TorchEngine:
         valid = batch["row_valid"]
         if not valid.any():
             return self._outputs(batch)
-        own = self._group.own_rows(batch)
-        found = self._group.collect_rows(self._outputs(own) if len(own["row_valid"]) else {}, batch)
+        own, counts = self._own_rows(batch)
+        outputs = self._outputs(own) if len(own["row_valid"]) else {}
+        found = self._group.collect_rows(outputs if counts else {}, batch)
         return found if valid.all() or self._group.rank else _insert_filler(found, valid)
 
     def _outputs(self, batch: Batch) -> dict[str, np.ndarray]:
         self._set_training(False)
-        with memory.translate_out_of_memory(), torch.inference_mode(), self._unpadding.for_batch(batch):
+        with memory.translate_out_of_memory(), self._without_gradients(), self._unpadding.for_batch(batch):
             with self._precision.autocast():
-                answer = self._head.answer(self._model, batch)
+                answer = self._answer(batch)
             return self._head.outputs(answer, batch)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
@@ -142,17 +173,28 @@ class TorchEngine:
         written = [np.zeros(0, dtype=np.int64) for _ in batch["row_valid"]]
         if not batch["row_valid"].any():
             return written
-        own = self._group.own_rows(batch)
+        own, counts = self._own_rows(batch)
         found: list[np.ndarray] = []
         if len(own["row_valid"]):
-            with memory.translate_out_of_memory(), torch.inference_mode(), self._precision.autocast():
-                found = write(self._model, own, settings)
-        found = self._group.collect_lists(found, batch)
+            with memory.translate_out_of_memory(), self._without_gradients(), self._precision.autocast():
+                found = self._write(own, settings)
+        found = self._group.collect_lists(found if counts else [], batch)
         if self._group.rank:
             return found
         for row, ids in zip(np.flatnonzero(batch["row_valid"]), found, strict=True):
             written[row] = ids
         return written
+
+    def _write(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+        if self._shards is None:
+            return write(self._model, batch, settings)
+        return self._shards.run(lambda: write(self._model, batch, settings, together=True))
+
+    @contextmanager
+    def _without_gradients(self) -> Iterator[None]:
+        # FSDP keeps the tensors that it gathers into, and those made in inference mode cannot be trained with.
+        with torch.inference_mode() if self._shards is None else torch.no_grad(), self._group.computing_together():
+            yield
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, yielding each token as it is generated."""
@@ -161,11 +203,21 @@ class TorchEngine:
             yield from continue_prompt(self._model, input_ids, settings, self._precision)
 
     def save(self, folder: Path) -> Finish:
-        """Save weights and optimizer state, exact, as safetensors; copied now, written by the returned function."""
+        """Save weights and optimizer state, exact, as safetensors; copied now, written by the returned function.
+
+        What each process has of a divided model is written before this returns, into the same files.
+        """
+        if self._shards is not None:
+            sharded_checkpoint.save(folder, self._shards, self._frozen, self._optimizer, self._group)
+            return lambda: None
         return checkpoint.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def restore(self, folder: Path) -> str:
-        """Restore what `save` wrote, bit-exact."""
+        """Restore what `save` wrote, bit-exact, in any number of processes."""
+        if self._shards is not None:
+            assert self._optimizer is not None
+            sharded_checkpoint.restore(folder, self._shards, self._frozen, self._optimizer)
+            return ""
         # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
         frozen = self._frozen if self._training is not None else checkpoint.omitted_weights(folder, self._model)
         checkpoint.restore(folder, self._model, frozen, self._optimizer, self._precision)
@@ -173,6 +225,9 @@ class TorchEngine:
 
     def export(self, folder: Path) -> None:
         """Write config, generation settings and float32 weights in Hugging Face layout; or only an adapter."""
+        if self._shards is not None:
+            self._export_whole(folder)
+            return
         decayed = {self._words.name: self._words.dense_weight()} if self._words is not None else {}
         if self._adapter is not None:
             self._adapter.export(folder, decayed)
@@ -182,6 +237,26 @@ class TorchEngine:
             from backend.engines.torch.adapters import merged_weights as weights_of
         with weights_of(self._model, folder) as weights:
             save_float32(self._model, folder, {**weights, **decayed})
+
+    def _export_whole(self, folder: Path) -> None:
+        """Load the whole model once more, in the first process and its memory, with the weights that were trained."""
+        assert self._shards is not None
+        place = folder / "parts"
+        if self._group.rank == 0:
+            place.mkdir(parents=True)
+        try:
+            sharded_checkpoint.save(place, self._shards, self._frozen, None, self._group)
+            if self._group.rank == 0:
+                whole = TorchEngine()
+                whole.load(replace(self._loading, devices=("cpu",)))
+                checkpoint.restore(place, whole._model, whole._frozen, None, whole._precision)
+                whole.export(folder)
+                del whole
+                memory.return_freed()
+                self._precision = Precision(self._device, self._loading.precision)  # Accelerate has one for a process
+        finally:
+            if self._group.rank == 0:
+                shutil.rmtree(place, ignore_errors=True)
 
     def device_memory_mb(self) -> float | None:
         """Peak memory used on the accelerator, or None on a CPU."""
@@ -196,6 +271,10 @@ class TorchEngine:
         if self._model.training is not training:  # the walk over all modules costs as much as a layer
             self._model.train(training)
             memory.return_freed()
+
+
+def _settings(loading: LoadRequest) -> Settings:
+    return loading.hardware if isinstance(loading.hardware, Settings) else Settings()
 
 
 def _dropout_seed(seed: int, step: int, micro_batch: int, rank: int) -> int:

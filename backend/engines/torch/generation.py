@@ -20,13 +20,15 @@ from backend.engines.torch.precision import Precision
 _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 
-def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+def write(model: Any, batch: Batch, settings: GenerationSettings, *, together: bool = False) -> list[np.ndarray]:
     """The new ids of every row of a batch without filler rows, up to the end token.
 
+    With `together` the model is divided: every process computes until the last of them has ended its texts.
     Raises InputError if the model's generation settings are not valid in transformers.
     """
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))
-    given, known, start = {}, ids.shape[1], None
+    known, start = ids.shape[1], None
+    given: dict[str, Any] = {}
     if model.config.is_encoder_decoder:
         beginning = answer_beginning(batch, model.generation_config)
         given["decoder_input_ids"] = tensor(beginning, model.device)
@@ -34,6 +36,8 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     room = max_new_tokens(settings, model.config, known)
     if room < 1:
         return [np.zeros(0, dtype=np.int64) for _ in ids]
+    if together:
+        given["synced_gpus"] = True
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
     wanted = _configuration(model, settings, room, start)
     stop = StoppingCriteriaList([_StopOnRequest(settings)])

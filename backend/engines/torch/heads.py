@@ -26,7 +26,8 @@ from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
-from backend.engines.torch.model_tail import can_repeat, ends_linear
+from backend.engines.torch.model_tail import can_repeat, ends_linear, trains_before
+from backend.engines.torch.process_group import is_sharded
 from backend.engines.torch.target_logits import TargetLogits
 from backend.models.architectures import BEAM_CLASSES, explain_unsupported
 
@@ -266,7 +267,9 @@ class _Language:
         """Logits of the targets."""
         targets = TargetLogits(self._labels(batch), self._device)
         given = self._inputs(model, batch)
-        if targets.exceed_chunk(model) and self._try_repeating(model, batch):
+        exceeds = targets.exceed_chunk(model)
+        # The processes that hold parts of a model try it together, at the first batch.
+        if (exceeds or is_sharded(model)) and self._try_repeating(model, batch) and exceeds:
             return targets.postpone(model, lambda: model(**given), ends_linear=self._ends_linear)
         return targets.compute(model, lambda: model(**given))
 
@@ -293,6 +296,8 @@ class _Language:
             model.eval()
             self._can_repeat = can_repeat(model, lambda: model(**given), self._labels(few).shape)
             self._ends_linear = self._can_repeat and ends_linear(model, lambda: model(**given))
+            if is_sharded(model):  # FSDP follows no gradients taken between the forward and the backward pass
+                self._can_repeat = self._ends_linear and trains_before(model, model.get_output_embeddings())
             model.train(training)
             torch.clear_autocast_cache()  # of weights that were converted without gradients
         return self._can_repeat

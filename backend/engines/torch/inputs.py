@@ -102,7 +102,7 @@ def check_packing(model: Any, batch: Batch, device: torch.device) -> None:
         raise _packing_error(model, message("cannot keep the texts in one packed row separate"))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
     if "position_ids" not in forward_arguments(model):
         return False

@@ -1,6 +1,7 @@
 """An engine of several processes: the first runs the loop, and its calls that compute are made by all of them."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,9 +27,11 @@ class LeadingEngine:
 
     def __init__(self, group: ProcessGroup) -> None:
         self._group, self._own = group, TorchEngine(group)
+        self._is_sharded = False
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model on every process's device."""
+        self._is_sharded = isinstance(loading.hardware, Settings) and loading.hardware.strategy == "fsdp"
         self._group.send("load", _pack_request(loading))
         return self._own.load(loading)
 
@@ -56,7 +59,9 @@ class LeadingEngine:
         return self._own.continue_prompt(input_ids, settings)
 
     def save(self, folder: Path) -> Finish:
-        """Save what the first process has: the others have the same, and the number of processes leaves no trace."""
+        """Save what the first process has, or of a divided model what each has; how many there are leaves no trace."""
+        if self._is_sharded:
+            self._group.send("save", {"folder": str(folder)})
         return self._own.save(folder)
 
     def restore(self, folder: Path) -> str:
@@ -65,7 +70,9 @@ class LeadingEngine:
         return self._own.restore(folder)
 
     def export(self, folder: Path) -> None:
-        """Write the first process's weights."""
+        """Write the first process's weights, or those of all if each has a part."""
+        if self._is_sharded:
+            self._group.send("export", {"folder": str(folder)})
         self._own.export(folder)
 
     def device_memory_mb(self) -> float | None:
@@ -95,6 +102,12 @@ def _make(engine: TorchEngine, call: Call) -> None:
             engine.generate(call.batches[0], GenerationSettings(**call.values))
         case "restore":
             engine.restore(Path(call.values["folder"]))
+        case "save":
+            with suppress(OSError):  # the first process says so
+                engine.save(Path(call.values["folder"]))
+        case "export":
+            with suppress(OSError):
+                engine.export(Path(call.values["folder"]))
         case _:
             raise AssertionError(call.method)
 

@@ -22,7 +22,7 @@ class ModelTail:
         self._layer, self._forward = layer, forward
         self._before = _siblings(model, layer)
         self._returned: dict[nn.Module, list[Any]] = {}
-        kind = next(model.parameters()).device.type
+        kind = device_of(model).type
         dtype, enabled = torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
         self._autocast = lambda: torch.autocast(kind, dtype=dtype, enabled=enabled)
         self.float16 = enabled and dtype is torch.float16
@@ -96,6 +96,11 @@ class ModelTail:
                     module.forward = forward  # type: ignore[method-assign]
 
 
+def device_of(model: nn.Module) -> torch.device:
+    """Where the model computes: the weights of a divided one may wait elsewhere."""
+    return getattr(model, "computes_on", None) or next(model.parameters()).device
+
+
 def _siblings(model: nn.Module, layer: nn.Module) -> list[nn.Module]:
     """The modules that the layer's parents call besides it; empty if the layer is not in the model."""
     names = [name for name, module in model.named_modules() if module is layer]
@@ -107,7 +112,7 @@ def _siblings(model: nn.Module, layer: nn.Module) -> list[nn.Module]:
     return [child for parent in parents for child in parent.children() if child not in inside]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def can_repeat(model: nn.Module, forward: Callable[[], Any], shape: tuple[int, int]) -> bool:
     """Whether a tail yields the logits of the model's own forward pass over a batch of this (batch, length).
 
@@ -116,7 +121,7 @@ def can_repeat(model: nn.Module, forward: Callable[[], Any], shape: tuple[int, i
     layer = model.get_output_embeddings()  # type: ignore[operator]
     if layer is None:
         return False
-    places = torch.arange(shape[0] * shape[1], device=next(model.parameters()).device)
+    places = torch.arange(shape[0] * shape[1], device=device_of(model))
     try:
         whole = forward().logits.flatten(0, -2)  # (places, vocabulary)
         tail = ModelTail(model, layer, forward)
@@ -129,7 +134,7 @@ def can_repeat(model: nn.Module, forward: Callable[[], Any], shape: tuple[int, i
     return parts.shape == whole.shape and bool((parts - whole).abs().max() <= _ROUNDING * whole.abs().max())
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def ends_linear(model: nn.Module, forward: Callable[[], Any]) -> bool:
     """Whether the model's logits are exactly what its output layer returns, and this is a linear layer and no more."""
     layer = model.get_output_embeddings()  # type: ignore[operator]
@@ -148,3 +153,9 @@ def ends_linear(model: nn.Module, forward: Callable[[], Any]) -> bool:
     finally:
         handle.remove()
     return len(returned) == 1 and logits.shape == returned[0].shape and torch.equal(logits.float(), returned[0].float())
+
+
+def trains_before(model: nn.Module, layer: nn.Module) -> bool:
+    """Whether any weight trains besides those of this layer."""
+    own = {id(each) for each in layer.parameters()}
+    return any(each.requires_grad and id(each) not in own for each in model.parameters())

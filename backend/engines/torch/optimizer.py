@@ -1,7 +1,7 @@
 """One optimizer step: which weights train, which decay and at which rate, clipping by the global norm, state by name."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -14,18 +14,22 @@ from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding
 
+if TYPE_CHECKING:
+    from backend.engines.torch.sharded_model import ShardedModel
+
 OPTIONS = "training.optimizer_options"
 
 
 class Optimizer:
-    """The spec's optimizer over a model's trainable parameters."""
+    """The spec's optimizer over a model's trainable parameters, or over the rows of them that this process holds."""
 
     def __init__(
         self, model: nn.Module, words: SparseEmbedding | None, training: TrainingSection, precision: Precision,
-        adapter: Any = None,
+        adapter: Any = None, shards: "ShardedModel | None" = None,
     ):  # fmt: skip
-        self._words, self._training, self._precision = words, training, precision
-        self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
+        self._words, self._training, self._precision, self._shards = words, training, precision, shards
+        named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
+        self._named: list[tuple[str, nn.Parameter]] = named if shards is None else shards.trained
         self._parameters = [parameter for _, parameter in self._named]
         by_name = layer_depths(model).rates(training.layer_decay)
         if adapter is not None:
@@ -52,6 +56,8 @@ class Optimizer:
 
     def _plain_step(self, learning_rate: float) -> torch.Tensor:
         norm = torch.nn.utils.get_total_norm(self._gradients())
+        if self._shards is not None:
+            norm = self._shards.total_norm(norm)
         scale = self._clipping_divisor(norm)
         if self._fused and scale is not None:
             self._inner.grad_scale, self._inner.found_inf = scale, self._never

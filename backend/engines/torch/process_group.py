@@ -1,9 +1,10 @@
 """The processes that train one model: which one this is, which rows are its own, and what they add up or pass on.
 
-Gradients are summed by plain all-reduces, not by DistributedDataParallel. That averages over processes, while here a
+Where each holds the whole model, gradients are summed by plain all-reduces, not by DistributedDataParallel. That averages over processes, while here a
 sum is divided by the targets of all of them, and it expects every process to have rows and to call one `forward`.
 """
 
+import errno
 import json
 import os
 import re
@@ -89,6 +90,13 @@ class ProcessGroup:
             return valid_rows(batch)
         return _take(batch, self._rows_of(batch, self.rank))
 
+    def own_or_first_row(self, batch: Batch) -> tuple[Batch, bool]:
+        """The same, and whether they count: instead of none, the first row of all, so that every process computes."""
+        own = self.own_rows(batch)
+        if len(own["row_valid"]):
+            return own, True
+        return _take(batch, np.flatnonzero(batch["row_valid"])[:1]), False
+
     def sum_step(self, loss: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
         """Add up the gradients of these weights, and the loss, which is returned.
 
@@ -104,6 +112,18 @@ class ProcessGroup:
         self._sum([loss, *gradients])
         return loss[0]
 
+    def add_up(self, number: torch.Tensor) -> torch.Tensor:
+        """The sum of every process's number."""
+        with self._exchange():
+            dist.all_reduce(number, group=self._group_of(number))
+        return number
+
+    def mesh(self, device: torch.device) -> Any:
+        """The processes as FSDP takes them; imports torch's distributed tensors (a second)."""
+        from torch.distributed.device_mesh import DeviceMesh
+
+        return DeviceMesh.from_group(self._gradients, device.type)
+
     def share_weights(self, weights: Sequence[torch.Tensor]) -> None:
         """Give every process the first one's weights."""
         if self.size == 1:
@@ -111,7 +131,7 @@ class ProcessGroup:
         with self._exchange(), torch.no_grad():
             for weight in weights:
                 own = weight.detach().contiguous()
-                dist.broadcast(own, 0, group=self._gradients)
+                dist.broadcast(own, 0, group=self._group_of(own))
                 if own.data_ptr() != weight.data_ptr():
                     weight.copy_(own)
 
@@ -166,10 +186,40 @@ class ProcessGroup:
             batches[int(number)][name] = array
         return Call(method, values, batches)
 
+    @contextmanager
+    def share_error(self) -> Iterator[None]:
+        """Wait for all processes, and if the system refused something to one of them, raise that OSError in all."""
+        problem: OSError | None = None
+        try:
+            yield
+        except OSError as error:
+            problem = error
+        number = torch.tensor([0 if problem is None else problem.errno or errno.EIO])
+        with self._exchange():
+            dist.all_reduce(number, dist.ReduceOp.MAX, group=self._numbers)
+        if problem is not None:
+            raise problem
+        if int(number):
+            raise OSError(int(number), os.strerror(int(number)))
+
+    @contextmanager
+    def computing_together(self) -> Iterator[None]:
+        """Raises RunFailed if the others do not answer while a divided model computes: FSDP talks to them itself."""
+        try:
+            yield
+        except RuntimeError as error:
+            if isinstance(error, RunFailed) or not (isinstance(error, dist.DistError) or "gloo/" in str(error)):
+                raise
+            with self._exchange():
+                raise
+
     def leave(self) -> None:
         """Close all connections."""
         if self.size > 1:
             dist.destroy_process_group()
+
+    def _group_of(self, tensor: torch.Tensor) -> Any:
+        return self._numbers if tensor.device.type == "cpu" else self._gradients
 
     def _rows_of(self, batch: Batch, rank: int) -> np.ndarray:
         return process_share(np.flatnonzero(batch["row_valid"]), rank, self.size)
@@ -220,6 +270,11 @@ class ProcessGroup:
                 rank=self.rank,
                 error=_PLACE.sub("", next(iter(str(error).splitlines()), "")),
             ) from error
+
+
+def is_sharded(model: Any) -> bool:
+    """Whether the processes hold parts of this model (`sharded_model.py`), which they use together or not at all."""
+    return bool(getattr(model, "_is_fsdp_managed_module", False))
 
 
 def _take(batch: Batch, rows: np.ndarray) -> Batch:

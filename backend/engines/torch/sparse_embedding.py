@@ -155,3 +155,35 @@ def sparse_embedding(model: Any, device: torch.device, training: TrainingSection
     if len(holders) != 1 or module.weight.numel() < _WORTH_IT:
         return None
     return SparseEmbedding(holders[0], module, training, model.config.pad_token_id)
+
+
+@torch.no_grad()
+def convert_words(
+    state: dict[str, torch.Tensor], weights: dict[str, torch.Tensor], stored: str, wanted: str, first: int = 0
+) -> None:
+    """Convert a checkpoint's optimizer state where its run trained a word embedding by rows, and this one does not.
+
+    Or the other way round: `stored` and `wanted` name the embeddings that are trained so, if any. Of a divided one
+    `weights` has the rows from `first` on. The decay that rows have been waiting for is applied.
+    """
+    if stored == wanted:
+        return
+    if stored:
+        weight, rows = weights[stored], state["words.rows"] - first
+        own = (rows >= 0) & (rows < len(weight))
+        for key, moments in zip(("exp_avg", "exp_avg_sq"), state["words.moments"], strict=True):
+            state[f"{key}.{stored}"] = torch.zeros_like(weight).index_copy_(0, rows[own], moments[own])
+        state[f"step.{stored}"] = state["words.step"]
+        waiting = torch.ones(len(weight), dtype=torch.bool).index_fill_(0, rows[own], False)
+        weight[waiting] *= state["words.decay"].item()
+        for name in [name for name in state if name.startswith("words.")]:
+            del state[name]
+    if wanted and f"step.{wanted}" in state:
+        moments = torch.stack([state.pop(f"exp_avg.{wanted}"), state.pop(f"exp_avg_sq.{wanted}")])  # (2, rows, width)
+        occurred = moments.any(dim=2).any(dim=0).nonzero().flatten()  # (occurred,)
+        state |= {
+            "words.rows": occurred,
+            "words.moments": moments[:, occurred],
+            "words.step": state.pop(f"step.{wanted}"),
+            "words.decay": torch.ones((), dtype=torch.float64),
+        }

@@ -114,6 +114,8 @@ class TargetLogits:
         return grid.view(*self.shape, *values.shape[1:]).cpu().numpy()  # (batch, length, …)
 
     def _logits(self, states: torch.Tensor) -> torch.Tensor:
+        if self._layer is not None:  # what the model would do in front of it again, some models do in full
+            return self._layer(states).float()  # (targets, vocabulary)
         return (states if self._tail is None else self._tail.logits(states)).float()  # (targets, vocabulary)
 
     def _parts(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

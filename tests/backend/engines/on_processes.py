@@ -20,8 +20,8 @@ from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
 from backend.data.batches import Batch
-from backend.engines.engine import Engine
-from backend.engines.torch import Settings, leading_engine, process_group
+from backend.engines.engine import Engine, StepNumbers
+from backend.engines.torch import Settings, TorchEntry, leading_engine, process_group, target_logits
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.leading_engine import LeadingEngine
 from backend.engines.torch.lean_imports import import_bitsandbytes
@@ -49,13 +49,14 @@ raise SystemExit(main())
 def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, Any]:
     """What groups of so many processes made of the tasks."""
     command = [sys.executable, "-c", _PROGRAM, json.dumps([sizes, tasks, str(folder)])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)
     assert done.returncode == 0, done.stderr
     return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
 
 
 def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
     """Losses and norms of all steps; outputs of different numbers of rows, and generated texts; the checkpoint."""
+    target_logits._CHUNK_ELEMENTS = task.get("chunk", TorchEntry.logits_at_once)
     engine = open_engine(task, group)
     head = Head(task["head"])
     results = [engine.train_step(_micro_batches(task, step), step, 1e-3) for step in range(1, task["steps"] + 1)]
@@ -67,18 +68,32 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
         batches = [head_batch(head, rows, padding=task["padding"]) for rows in EVALUATED]
         written = [[one.tolist() for one in engine.generate(batch, settings)] for batch in batches]
     if folder := task.get("checkpoint"):
-        path = Path(folder) / f"of-{group.size if group else 1}"
+        path = checkpoint_of(task, group.size if group else 1)
         path.mkdir()
         engine.save(path)()
         engine.restore(path)
-        after = engine.read([engine.train_step(_micro_batches(task, 100), 100, 1e-3)])
-        numbers = [*numbers, *after]
+        numbers = [*numbers, *take_step_after(task, engine)]
+        if task.get("continues"):
+            engine.restore(checkpoint_of(task, task["continues"]))
+            numbers = [*numbers, *take_step_after(task, engine)]
+    if task.get("exports"):
+        engine.export(Path(folder) / f"model-of-{group.size if group else 1}")
     return {
         "losses": [one.loss for one in numbers],
         "norms": [one.gradient_norm for one in numbers],
         "outputs": outputs,
         "written": written,
     }
+
+
+def checkpoint_of(task: dict[str, Any], size: int) -> Path:
+    """Where so many processes save the task's checkpoint."""
+    return Path(task["checkpoint"]) / f"of-{size}"
+
+
+def take_step_after(task: dict[str, Any], engine: Engine) -> list[StepNumbers]:
+    """A step after a checkpoint was restored."""
+    return engine.read([engine.train_step(_micro_batches(task, 100), 100, 1e-3)])
 
 
 def _outputs(engine: Engine, batch: Batch) -> dict[str, list[Any]]:
@@ -94,7 +109,7 @@ def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engi
     """The engine with the task's model; a follower's is opened by the first process's call."""
     engine = TorchEngine() if group is None else LeadingEngine(group)
     training = TrainingSection(learning_rate=1e-3, weight_decay=0.1, seed=7, **task.get("training", {}))
-    changes: dict[str, Any] = {name: task[name] for name in ("model", "vocabulary") if name in task}
+    changes: dict[str, Any] = {name: task[name] for name in ("model", "vocabulary", "precision") if name in task}
     if "adapter" in task:
         from backend.adapters.lora import Settings as Lora  # only one task needs PEFT
 
@@ -104,7 +119,7 @@ def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engi
     engine.load(
         loading(
             Path(task["folder"]), facts(Head(task["head"])), training, devices=devices,
-            hardware=Settings(threads=1, collective_timeout=60), **changes,
+            hardware=Settings(threads=1, collective_timeout=60, strategy=task.get("strategy", "ddp")), **changes,
         )
     )  # fmt: skip
     return engine
@@ -188,6 +203,8 @@ def main() -> int:
         import_module("backend.engines.torch.adapters")  # PEFT takes seconds, in each process that imports it itself
     for name in {task["name"].partition("-")[0] for task in tasks}:
         import_module(f"transformers.models.{name}.modeling_{name}")  # once, instead of in each process
+    if any(task.get("strategy") == "fsdp" for task in tasks):
+        import_module("backend.engines.torch.sharded_model")  # distributed tensors take seconds too
     children = []
     for size in sizes:
         for rank in range(size or 1):

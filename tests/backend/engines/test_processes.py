@@ -1,5 +1,6 @@
 """Several processes train the model that one process trains, for every head, and compute each row once."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,12 +41,25 @@ CASES: dict[str, dict[str, Any]] = {
     "frozen": {"head": Head.SEQUENCE_CLASSIFICATION, "name": "bert", "model": {"dropout": 0.0, "frozen": [1]}},
     "rows of a large embedding": {"head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny"},
     "generation": {"head": Head.SEQ2SEQ_LM, "name": "t5", "generates": True},
+    # The logits of a few targets at a time, from weights that are gathered only in the forward and the backward pass.
+    "fsdp, tied": {
+        "head": Head.CAUSAL_LM, "name": "opt", "strategy": "fsdp", "chunk": 600, "exports": True, "continues": 1,
+    },
+    "fsdp, rows": {
+        "head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny", "strategy": "fsdp", "continues": 1,
+        "training": {"adam_epsilon": EPSILON, "gradient_checkpointing": True},
+    },
+    "fsdp, seq2seq": {"head": Head.SEQ2SEQ_LM, "name": "t5", "strategy": "fsdp", "generates": True},
+    "fsdp, lora": {"head": Head.CAUSAL_LM, "name": "llama", "strategy": "fsdp", "adapter": {"rank": 4}, "exports": True},
+}  # fmt: skip
+LONG_CASES = CASES | {
+    f"fsdp, {name}": {**case, "strategy": "fsdp"} for name, case in CASES.items() if "strategy" not in case
 }
 
 
-def make_tasks(tiny, folder, steps):
+def make_tasks(tiny, folder, steps, cases=CASES):
     """The cases, as `on_processes` takes them; each has a folder for its checkpoints."""
-    found = {name: _task(case, tiny, steps) for name, case in CASES.items()}
+    found = {name: _task(case, tiny, steps) for name, case in cases.items()}
     for number, task in enumerate(found.values()):
         task["checkpoint"] = str(folder / str(number))
         (folder / str(number)).mkdir()
@@ -72,8 +86,8 @@ def alone(tasks):
 
 
 @pytest.fixture(scope="module")
-def groups(tasks, tmp_path_factory):
-    """The results of every group: torch is imported for all of them once."""
+def groups(tasks, alone, tmp_path_factory):
+    """The results of every group, which finds the checkpoints of one process: torch is imported for all of them once."""
     return on_processes.start((*SIZES, HANGS), list(tasks.values()), tmp_path_factory.mktemp("groups"))
 
 
@@ -113,18 +127,56 @@ def test_each_evaluated_row_is_computed_once_and_stays_in_order(name, alone, tog
 
 
 @pytest.mark.slow
-def test_fifty_steps_give_the_same_loss_curve(tiny, tmp_path):
-    tasks = make_tasks(tiny, tmp_path, LONG_STEPS)
-    found = _by_name(tasks, on_processes.start(LONG_SIZES, list(tasks.values()), tmp_path), LONG_SIZES)
-    for name, task in tasks.items():
-        expected = on_processes.run(task)
-        for size in LONG_SIZES:
-            check_curve(found[size][name], expected)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("size", LONG_SIZES)
+def test_fifty_steps_give_the_same_loss_curve(size, tiny, tmp_path):
+    tasks = make_tasks(tiny, tmp_path, LONG_STEPS, LONG_CASES)
+    alone = {name: on_processes.run(task) for name, task in tasks.items()}
+    found = _by_name(tasks, on_processes.start((size,), list(tasks.values()), tmp_path), (size,))[size]
+    for name, expected in alone.items():
+        check_curve(found[name], expected)
 
 
-def test_each_generated_text_is_that_of_one_process(alone, together):
+@pytest.mark.slow
+def test_a_divided_model_computes_in_bfloat16_what_a_whole_one_does(tiny, tmp_path):
+    task = make_tasks(tiny, tmp_path, LONG_STEPS)["fsdp, tied"]
+    task |= {"precision": "bfloat16", "exports": False, "checkpoint": ""}
+    both = on_processes.start((2,), [task | {"strategy": strategy} for strategy in ("ddp", "fsdp")], tmp_path)[2]
+    ddp, fsdp = (one["losses"] for one in both)
+    np.testing.assert_allclose(fsdp, ddp, rtol=0, atol=5e-3)
+
+
+@pytest.mark.slow
+def test_three_processes_continue_the_checkpoint_of_two(tiny, tmp_path):
+    tasks = {name: task for name, task in make_tasks(tiny, tmp_path, STEPS).items() if "strategy" in task}
+    two = on_processes.start((2,), [{**task, "continues": 2} for task in tasks.values()], tmp_path)[2]
+    three = on_processes.start((3,), [{**task, "continues": 2} for task in tasks.values()], tmp_path)[3]
+    for one, other in zip(two, three, strict=True):
+        assert other["losses"][-1] == pytest.approx(one["losses"][-1], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["generation", "fsdp, seq2seq"])
+def test_each_generated_text_is_that_of_one_process(name, alone, together):
     for size in SIZES:
-        assert together[size]["generation"]["written"] == alone["generation"]["written"]
+        assert together[size][name]["written"] == alone[name]["written"]
+
+
+@pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, rows"])
+def test_one_process_continues_a_divided_models_checkpoint(name, tasks, together):
+    engine = on_processes.open_engine(tasks[name])
+    engine.restore(on_processes.checkpoint_of(tasks[name], SIZES[0]))
+    [after] = on_processes.take_step_after(tasks[name], engine)
+    assert after.loss == pytest.approx(together[SIZES[0]][name]["losses"][STEPS], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, lora"])
+def test_a_divided_model_is_saved_as_the_whole_one(name, tasks, alone, together):
+    one, three = (
+        load_file(Path(tasks[name]["checkpoint"]) / f"model-of-{size}" / "model.safetensors") for size in (1, *SIZES)
+    )
+    assert one.keys() == three.keys()
+    for key, values in one.items():
+        np.testing.assert_allclose(three[key], values, atol=1e-4, err_msg=key)
 
 
 def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):

@@ -68,6 +68,16 @@ def logits_mb(engine: str, rows: int) -> float:
     return language - plain
 
 
+def test_of_a_divided_model_a_process_holds_its_part_and_what_is_gathered():
+    load = work(hardware={"processes": 4, "strategy": "fsdp"})
+    load = replace(load, split=planner.split(load.spec, MODEL, 4))
+    found, whole = peak(load, 8), 4 * load.parameters / planner.MB
+    assert found["Weights"] == pytest.approx(whole / 4)
+    assert found["Optimizer"] == pytest.approx(2 * whole / 4)
+    embeddings = 4 * 30522 * 128 / planner.MB
+    assert embeddings < found["Gathered weights"] < whole + embeddings
+
+
 def test_parts_of_the_logits_do_not_grow_with_the_batch():
     assert logits_mb("torch", 8) == pytest.approx(logits_mb("torch", 16))
     assert logits_mb("torch", 16) < logits_mb("jax", 16) / 2

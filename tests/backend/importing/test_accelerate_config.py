@@ -37,10 +37,16 @@ def test_no_mixed_precision_is_float32():
     assert import_config(TWO_GPUS | {"mixed_precision": "no"}).spec["hardware"]["precision"] == "float32"
 
 
+def test_fsdp_and_its_offload_are_taken_over():
+    sharded = {"distributed_type": "FSDP", "fsdp_config": {"fsdp_offload_params": True}}
+    hardware = import_config(TWO_GPUS | sharded).spec["hardware"]
+    assert (hardware["strategy"], hardware["cpu_offload"], hardware["processes"]) == ("fsdp", True, 2)
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"distributed_type": "FSDP"}, "distributed_type: FSDP (every process holds the whole model here)"),
+        ({"distributed_type": "DEEPSPEED"}, "distributed_type: DEEPSPEED (hardware.strategy: fsdp divides a model here)"),
         ({"distributed_type": "XLA"}, "distributed_type: XLA (JAX trains on TPUs: hardware.engine: jax)"),
         ({"distributed_type": "MULTI_NPU"}, "distributed_type: MULTI_NPU (hardware.device is auto)"),
         ({"deepspeed_config": {"zero_stage": 3}}, "deepspeed_config.zero_stage: 3"),

@@ -68,12 +68,30 @@ def test_open_sections_come_back_complete(tmp_path: Path):
         ({"evaluation": {"best_metric": "accuracy"}}, "data.validation"),
         ({"training": {"early_stopping": 2}}, "data.validation"),
         ({"adapter": {"type": "lore"}}, "lora"),
-        ({"hardware": {"strategy": "fsdp"}}, "hardware.strategy: .* input should be 'ddp'"),
+        ({"hardware": {"strategy": "zero"}}, "hardware.strategy: .* input should be 'ddp' or 'fsdp'"),
     ],
 )
 def test_a_mistake_names_its_key_and_the_choices(tmp_path: Path, change: dict[str, Any], says: str):
     with pytest.raises(InputError, match=says):
         resolve(values(**change), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"hardware": {"processes": 1}}, "hardware.strategy: .* this run has one; raise hardware.processes"),
+        ({"hardware": {"engine": "jax"}}, "hardware.strategy: .* hardware.parallelism: fsdp"),
+        ({"model": {"name_or_path": "org/model", "weights": "nf4"}}, "model.weights: .* choose bfloat16"),
+        ({"training": {"optimizer": "adamw_8bit"}}, "training.optimizer: adamw_8bit needs all of a weight"),
+        ({"training": {"optimizer": "adafactor"}}, "training.optimizer: adafactor needs all of a weight"),
+        ({"hardware": {"precision": "float16"}}, "hardware.precision: fsdp computes in float32 or bfloat16"),
+        ({"hardware": {"strategy": "ddp", "cpu_offload": True}}, "hardware.cpu_offload: this needs hardware.strategy: fsdp"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_divided_is_refused_with_the_way_out(tmp_path: Path, change: dict[str, Any], says: str):
+    hardware = {"strategy": "fsdp", "processes": 2, **change.pop("hardware", {})}
+    with pytest.raises(InputError, match=says):
+        resolve(values(hardware=hardware, **change), tmp_path)
 
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)

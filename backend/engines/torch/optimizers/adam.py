@@ -16,6 +16,7 @@ class Adam:
     title = "Adam"
     description = "Adam as originally published: weight decay is added to the gradient (L2)."
     Settings = Settings
+    elementwise = True
 
     @staticmethod
     def state_per_weight(options: Any) -> float:

@@ -16,6 +16,7 @@ class AdamW:
     title = "AdamW"
     description = "Adam with decoupled weight decay, the standard choice for transformers."
     Settings = Settings
+    elementwise = True
 
     @staticmethod
     def state_per_weight(options: Any) -> float:

@@ -23,6 +23,7 @@ class Lion:
     title = "Lion"
     description = "Lion, which uses the sign of the momentum. Needs a learning rate 3 to 10 times smaller than AdamW."
     Settings = Settings
+    elementwise = True
 
     @staticmethod
     def state_per_weight(options: Any) -> float:

@@ -19,8 +19,9 @@ class OptimizerEntry(Protocol):
     """What a module here exports as `OPTIMIZER`, or an installed package as an entry point of `burnish.optimizers`.
 
     It may also have `requires`, a package that must be installed, `devices`, the kinds that it runs on (else any), `paged`,
-    whether its state leaves the device when that is full, and `state_of(name, shape, options)`, the float32 values that
-    are stored for one parameter.
+    whether its state leaves the device when that is full, `elementwise`, whether it updates each number of a weight by
+    itself (else processes cannot divide its weights), and `state_of(name, shape, options)`, the float32 values that are
+    stored for one parameter.
     """
 
     title: ClassVar[str]

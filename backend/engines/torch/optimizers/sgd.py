@@ -33,6 +33,7 @@ class SGD:
         "Stochastic gradient descent, plain or with (Nesterov) momentum. Weight decay is added to the gradient."
     )
     Settings = Settings
+    elementwise = True
 
     @staticmethod
     def state_per_weight(options: Any) -> float:

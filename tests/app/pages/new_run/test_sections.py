@@ -122,6 +122,15 @@ def test_of_several_cards_both_engines_take_some(demo):
     assert card.form.row_of("hardware.hosts") is not None
 
 
+def test_a_strategy_for_several_processes_is_offered_where_there_may_be_several(demo):
+    card, offered = demo.sections.hardware, []
+    card.set_devices(DeviceList([Device("cpu", 0, "Processor", 16000, 12000, ["float32"])]))
+    for key, value in (("hardware.processes", 1), ("hardware.processes", 2), ("hardware.strategy", "fsdp")):
+        demo.change(key, value)
+        offered.append([name for name in card.form.keys() if name in ("hardware.strategy", "hardware.cpu_offload")])  # noqa: SIM118
+    assert offered == [[], ["hardware.strategy"], ["hardware.strategy", "hardware.cpu_offload"]]
+
+
 def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(demo):
     card = demo.sections.hardware
     model = demo.checks.model
