@@ -8,10 +8,12 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Generator
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import platformdirs
+import pytest
 
 # While modules are imported nothing becomes garbage; looking for it took a third of the time until the first test.
 gc.disable()
@@ -72,6 +74,20 @@ def pytest_collection() -> None:
     sys.meta_path.insert(0, _LeanModels())
     # PySide reads the source of every module that is imported after it, in search of its own name.
     builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What forks comes first, while the process is small; then what takes long, or one worker would end with it while others idle."""
+    first = {"tests/hostile": -2, "tests/end_to_end": -1}
+    items.sort(key=lambda item: first.get("/".join(item.nodeid.split("/")[:2]), 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Without keywords, which nobody reads and a worker sends three times for each test."""
+    report = yield
+    report.keywords = {}
+    return report
 
 
 def pytest_collection_finish() -> None:

@@ -3,17 +3,16 @@
 import json
 import os
 import subprocess
-from pathlib import Path
+
+import pytest
 
 from backend.contract.processes import python_command
 
 LEFT_OUT = ["pandas", "scipy", "sklearn", "sympy", "torch._dynamo.symbolic_convert", "torch.distributed.tensor._api"]
+START = """\
+import json, os, sys
+from pathlib import Path
 
-
-def test_an_engine_starts_without_what_it_never_uses_and_can_still_compile(tmp_path):
-    program = tmp_path / "lean_program.py"
-    program.write_text(f"""\
-import json, sys
 from backend.engines.torch import ENGINE
 
 ENGINE.create()
@@ -21,6 +20,14 @@ ENGINE.create()
 import huggingface_hub
 import torch
 
+for part in map(Path, sys.argv[1:]):  # each in a fork: an engine takes seconds to start
+    if os.fork() == 0:
+        exec(compile(part.read_text(), part, "exec"))
+        part.with_suffix(".json").write_text(json.dumps(result))
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+USES_THE_COMPILER = f"""\
 with torch.device("meta"):  # as transformers builds a model
     words, positions = torch.nn.Embedding(3, 4), torch.arange(5).expand((1, -1))
 torch.empty_like(words.weight, device="cpu")
@@ -59,22 +66,9 @@ from transformers.utils.import_utils import define_import_structure
 
 read_anew = type(models)("transformers.models", models.__file__, define_import_structure(models.__file__))
 compiled = torch.compile(lambda x: 2 * x, backend="eager")
-print(json.dumps([loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist(), checks, kept, threads]))
-""")
-    expected = [[], True, [2.0, 2.0], [True, False, True, True], [True] * 4 + [False, True], [True] * 3]
-    assert run(program) == expected
-
-
-def test_what_was_left_out_is_whole_when_a_part_of_it_or_a_plugin_uses_it(tmp_path):
-    program = tmp_path / "lean_program.py"
-    program.write_text("""\
-import json, sys
-from backend.engines.torch import lean_imports
-
-lean_imports.install()
-
-import torch
-
+result = [loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist(), checks, kept, threads]
+"""
+IS_A_PLUGIN = """\
 import pandas  # as a plugin may
 from scipy.stats import rankdata
 from sklearn.preprocessing import StandardScaler
@@ -87,15 +81,27 @@ import torch._dynamo.convert_frame
 import torch._dynamo.utils as utils
 result += [torch._dynamo.convert_frame.config is config is sys.modules["torch._dynamo.config"] is torch._dynamo.config]
 result += [config.__spec__.origin == config.__file__, utils.__spec__.origin == utils.__file__]
-print(json.dumps(result))
-""")
-    assert run(program) == [True] * 6
+"""
 
 
-def run(program: Path) -> list[object]:
-    """What the program prints last, in a process of its own."""
-    command = python_command(program.stem)
-    environment = {**os.environ, "PYTHONPATH": str(program.parent)}
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[list[object]]:
+    """The results of both programs, each in a process of its own in which an engine has started."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "lean_start.py").write_text(START)
+    parts = [folder / "uses_the_compiler.py", folder / "is_a_plugin.py"]
+    for part, program in zip(parts, (USES_THE_COMPILER, IS_A_PLUGIN), strict=True):
+        part.write_text(program)
+    command = python_command("lean_start", *map(str, parts))
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return [json.loads(part.with_suffix(".json").read_text()) for part in parts]
+
+
+def test_an_engine_starts_without_what_it_never_uses_and_can_still_compile(found):
+    assert found[0] == [[], True, [2.0, 2.0], [True, False, True, True], [True] * 4 + [False, True], [True] * 3]
+
+
+def test_what_was_left_out_is_whole_when_a_part_of_it_or_a_plugin_uses_it(found):
+    assert found[1] == [True] * 6
