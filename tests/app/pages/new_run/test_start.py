@@ -1,11 +1,13 @@
 """Starting a run from New run: the plan is waited for, and a warning that it has is asked about first."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.pages.new_run.page import Page
+from app.services.job import Jobs
 from backend.contract.run.cost import MeasuredTime
 from tests.app.pages.small_helper import FULL_DISK
 
@@ -16,25 +18,31 @@ ABSURD = 960
 
 
 @pytest.fixture
-def demo(qtbot, new_run):
-    new_run.demo.click()
-    qtbot.waitUntil(lambda: new_run.checks.plan is not None and not new_run.reason())
-    return new_run
+def demo(demo) -> Iterator[Page]:
+    """The page with the demo in it; what a test has started there never answers."""
+    yield demo
+    demo.starter._set_busy(False)
 
 
 @pytest.fixture
-def started(context, monkeypatch) -> list[dict[str, Any]]:
+def jobs(page) -> Jobs:
+    """What starts the runs of the page."""
+    return page._context.jobs
+
+
+@pytest.fixture
+def started(jobs, monkeypatch) -> list[dict[str, Any]]:
     """The options of what was started."""
     runs: list[dict[str, Any]] = []
-    monkeypatch.setattr(context.jobs, "start", lambda *given, **options: runs.append(options))
+    monkeypatch.setattr(jobs, "start", lambda *given, **options: runs.append(options))
     return runs
 
 
 @pytest.fixture
-def submitted(context, monkeypatch) -> list[tuple[dict[str, Any], bool]]:
+def submitted(jobs, monkeypatch) -> list[tuple[dict[str, Any], bool]]:
     """The specs of what was started, and whether in the queue."""
     runs: list[tuple[dict[str, Any], bool]] = []
-    monkeypatch.setattr(context.jobs, "start", lambda spec, *given, queue: runs.append((spec, queue)))
+    monkeypatch.setattr(jobs, "start", lambda spec, *given, queue: runs.append((spec, queue)))
     return runs
 
 
@@ -127,11 +135,9 @@ def test_a_warning_about_settings_that_were_left_behind_is_asked_about(qtbot, de
     assert [one["training"]["epochs"] for one, _ in submitted] == [TOO_MANY]
 
 
-def test_a_refusal_of_a_draft_that_has_changed_since_marks_nothing_in_the_new_one(qtbot, demo, context, monkeypatch):
+def test_a_refusal_of_a_draft_that_has_changed_since_marks_nothing_in_the_new_one(qtbot, demo, jobs, monkeypatch):
     refusals = []
-    monkeypatch.setattr(
-        context.jobs, "start", lambda spec, on_started, on_error, *_, **options: refusals.append(on_error)
-    )
+    monkeypatch.setattr(jobs, "start", lambda spec, on_started, on_error, *_, **options: refusals.append(on_error))
     demo.start_bar.start.click()
     demo.controller.change("training.seed", 8)
     with qtbot.waitSignal(demo.message) as said:
@@ -142,9 +148,9 @@ def test_a_refusal_of_a_draft_that_has_changed_since_marks_nothing_in_the_new_on
 
 
 @pytest.mark.parametrize("edited", [False, True])
-def test_a_start_says_whether_the_draft_was_edited_since(demo, context, monkeypatch, tmp_path, edited: bool):
+def test_a_start_says_whether_the_draft_was_edited_since(demo, jobs, monkeypatch, tmp_path, edited: bool):
     asked, said = [], []
-    monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(jobs, "start", lambda *given, **_: asked.append(given))
     demo.run_started.connect(lambda *given: said.append(given))
     demo.start_bar.start.click()
     if edited:
