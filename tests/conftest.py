@@ -18,6 +18,9 @@ import pytest
 # While modules are imported nothing becomes garbage; looking for it took a third of the time until the first test.
 gc.disable()
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(os._exit, 0)  # after all others: to take apart what the frameworks hold takes seconds
+
 _HOME = Path(tempfile.mkdtemp(prefix="burnish-tests-"))
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 
