@@ -76,16 +76,21 @@ def attend_with_dropout(
 ) -> torch.Tensor:
     """Scaled dot-product attention with dropout; for which PyTorch has no fused kernel on a CPU either.
 
-    query (rows, heads, length, head_size), key and value the same or with fewer heads, mask boolean.
+    query (heads, rows, length, head_size), key and value the same or with fewer heads; mask (rows, length or 1, length)
+    as PyTorch has it: boolean, or added to the scores. Rows may be padded at their ends: if the query is causal, it sees
+    no padding there, with or without a mask.
     """
-    groups = query.shape[1] // key.shape[1]
+    groups = len(query) // len(key)
     if groups > 1:
-        key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
-    scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+        key, value = (each.repeat_interleave(groups, dim=0) for each in (key, value))
     length = query.shape[2]
-    if is_causal:
-        mask = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
+    scores = query * (query.shape[-1] ** -0.5 if scaling is None else scaling) @ key.transpose(-1, -2)
+    # Not infinity: a row of padding that sees nothing would be NaN, and so would be the gradients of what it sees.
+    least = torch.finfo(scores.dtype).min
+    if is_causal and (mask is None or mask.shape[1] == 1):
+        mask = torch.full((length, length), least).triu_(1)
+    elif mask is not None and mask.dtype is torch.bool:
+        mask = torch.zeros(mask.shape).masked_fill_(~mask, least)
     if mask is not None:
-        # Not infinity: a row of padding that sees nothing would be NaN, and so would be the gradients of what it sees.
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)  # (rows, heads, length, length)
-    return dropout(scores.softmax(dim=-1), probability) @ value  # (rows, heads, length, head_size)
+        scores += mask  # (heads, rows, length, length)
+    return dropout(scores.softmax(dim=-1), probability) @ value  # (heads, rows, length, head_size)

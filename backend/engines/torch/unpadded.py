@@ -8,6 +8,7 @@ the head behind them still see the padded batch, so that no architecture's own c
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,8 +48,9 @@ LAYERS = {
 """Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
 ROW_BY_ROW_DEVICES = ("cpu",)
 """Devices on which attention computes row by row; elsewhere so many small kernels cost more than the padding."""
-PADDED_DROPOUT_LENGTH = 64
-"""Up to this length padding costs less than the many operations of attention with dropout for each length."""
+SIMILAR_LENGTH = 0.5
+"""Attention with dropout pads rows together that have at least this part of the longest one's tokens: each group of rows
+takes many operations, and padding costs its square."""
 _POSITIONS = ("position_embeddings", "position_ids")
 """Arguments of every layer that have an entry for each token, (batch or 1, length, …)."""
 
@@ -62,16 +64,31 @@ class Rows:
         lengths = attention_mask.sum(axis=1)  # (rows,)
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
-        starts = attention_mask.argmax(axis=1)  # (rows,)
-        sizes, firsts, counts = np.unique(lengths[order], return_index=True, return_counts=True)
-        self.groups = [
-            _Group(order[first : first + count], starts[order[first : first + count]], int(size))
-            for size, first, count in zip(sizes, firsts, counts, strict=True)
-        ]
-        columns = np.concatenate([group.columns().ravel() for group in self.groups])
-        places = np.repeat(order, lengths[order]) * self.shape[1] + columns  # (tokens,)
+        lengths, starts = lengths[order], attention_mask.argmax(axis=1)[order]
+        self._order, self._starts, self._lengths, self._device = order, starts, lengths, device
+        within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
+        places = np.repeat(order * self.shape[1] + starts, lengths) + within  # (tokens,)
         self._places = tensor(places, device)
         self._positions: dict[int, tuple[Any, Any]] = {}  # what layers share, by its id, padded and flat
+
+    @cached_property
+    def of_one_length(self) -> "list[_Group]":
+        """The rows in groups without padding."""
+        return self._groups(1.0)
+
+    @cached_property
+    def of_similar_length(self) -> "list[_Group]":
+        """The rows in fewer groups with a little padding."""
+        return self._groups(SIMILAR_LENGTH)
+
+    def _groups(self, similar: float) -> "list[_Group]":
+        found, end = [], len(self._order)
+        while end:
+            start = int(np.searchsorted(self._lengths, self._lengths[end - 1] * similar))
+            own = slice(start, end)
+            found.insert(0, _Group(self._order[own], self._starts[own], self._lengths[own], self._device))
+            end = start
+        return found
 
     def flatten(self, padded: torch.Tensor) -> torch.Tensor:
         """(rows or 1, length, …) → (1, tokens, …)"""
@@ -87,28 +104,41 @@ class Rows:
     def pad(self, flat: torch.Tensor) -> torch.Tensor:
         """(1, tokens, …) → (rows, length, …), zeros as padding"""
         grid = flat.new_zeros((self.shape[0] * self.shape[1], *flat.shape[2:]))
-        return grid.index_copy(0, self._places, flat[0]).unflatten(0, self.shape)
+        return grid.index_copy_(0, self._places, flat[0]).unflatten(0, self.shape)
 
 
-class _Group(NamedTuple):
-    """Rows with the same number of tokens."""
+class _Group:
+    """Rows that attention computes together, padded at their ends to the longest one."""
 
-    rows: np.ndarray
-    starts: np.ndarray
-    """The first column of each row that is no padding."""
-    length: int
+    def __init__(self, rows: np.ndarray, starts: np.ndarray, lengths: np.ndarray, device: torch.device) -> None:
+        """All (rows,). `rows` and `starts` are where the tokens are in the padded grid."""
+        self._rows, self._starts = rows, starts
+        self.length, self.tokens = int(lengths[-1]), int(lengths.sum())
+        present = np.arange(self.length) < lengths[:, None]  # (rows, length)
+        self._shape, is_padded = present.shape, not present.all()
+        self._places = tensor(np.flatnonzero(present), device) if is_padded else None  # (tokens,)
+        bias = np.where(present, np.float32(0), np.finfo(np.float32).min)[:, None]
+        self.bias = tensor(bias, device) if is_padded else None
+        """What attention adds to its scores, (rows, 1, length)."""
 
-    def columns(self) -> np.ndarray:
-        """(rows, length)"""
-        return self.starts[:, None] + np.arange(self.length)
+    def pad(self, flat: torch.Tensor) -> torch.Tensor:
+        """(heads, tokens, head_size) → (heads, rows, length, head_size)"""
+        if self._places is not None:
+            grid = flat.new_zeros((len(flat), self._shape[0] * self._shape[1], flat.shape[-1]))
+            flat = grid.index_copy_(1, self._places, flat)
+        return flat.unflatten(1, self._shape)
+
+    def flatten(self, padded: torch.Tensor) -> torch.Tensor:
+        """(heads, rows, length, head_size) → (tokens, heads, head_size)"""
+        flat = padded.flatten(1, 2)
+        return (flat if self._places is None else flat.index_select(1, self._places)).transpose(0, 1)
 
     def mask(self, padded: torch.Tensor) -> torch.Tensor:
-        """The part of an attention mask (batch or 1, 1, length, length) for these rows. (rows, 1, length, length)"""
-        ends = self.starts + self.length
+        """The part of an attention mask (batch or 1, 1, length, length) for rows of one length. (rows, length, length)"""
         return torch.stack(
             [
-                padded[row if len(padded) > 1 else 0, :, start:end, start:end]
-                for row, start, end in zip(self.rows, self.starts, ends, strict=True)
+                padded[row if len(padded) > 1 else 0, 0, start : start + self.length, start : start + self.length]
+                for row, start in zip(self._rows, self._starts, strict=True)
             ]
         )
 
@@ -214,22 +244,19 @@ def _attention(
     if not isinstance(attention_mask, RowMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     rows, padded = attention_mask
-    is_short = options.get("dropout") and rows.shape[1] <= PADDED_DROPOUT_LENGTH
-    if is_short or query.device.type not in ROW_BY_ROW_DEVICES:
+    if query.device.type not in ROW_BY_ROW_DEVICES:
         grid = (rows.pad(each.transpose(1, 2)).transpose(1, 2) for each in (query, key, value))
         own_query, own_key, own_value = grid  # each (rows, heads, length, head_size)
-        attended = _attend(module, own_query, own_key, own_value, padded, **options)
+        attended = sdpa_attention_forward(module, own_query, own_key, own_value, padded, **options)[0]
         return rows.flatten(attended), None  # (1, tokens, heads, head_size)
     window = options.get("sliding_window")
-    found = []
-    sizes = [len(group.rows) * group.length for group in rows.groups]
-    # each (1, heads, tokens, head_size)
-    for group, *parts in zip(rows.groups, *(each.split(sizes, dim=2) for each in (query, key, value)), strict=True):
-        # each (rows, heads, length, head_size)
-        own_query, own_key, own_value = (part[0].unflatten(1, (-1, group.length)).transpose(0, 1) for part in parts)
-        mask = group.mask(padded) if window and group.length > window and padded is not None else None
-        attended = _attend(module, own_query, own_key, own_value, mask, **options)
-        found.append(attended.flatten(0, 1))  # (tokens, heads, head_size)
+    groups = rows.of_similar_length if options.get("dropout") and not window else rows.of_one_length
+    sizes, found = [group.tokens for group in groups], []
+    # each (heads, tokens, head_size)
+    for group, *parts in zip(groups, *(each[0].split(sizes, dim=1) for each in (query, key, value)), strict=True):
+        mask = group.mask(padded) if window and group.length > window and padded is not None else group.bias
+        own_query, own_key, own_value = map(group.pad, parts)  # each (heads, rows, length, head_size)
+        found.append(group.flatten(_attend(module, own_query, own_key, own_value, mask, **options)))
     return torch.cat(found)[None], None  # (1, tokens, heads, head_size)
 
 
@@ -242,12 +269,11 @@ def _attend(
     dropout: float = 0.0,
     **options: Any,
 ) -> torch.Tensor:
-    """(rows, length, heads, head_size)"""
-    if not dropout or query.device.type != "cpu" or options.get("position_bias") is not None:
-        return sdpa_attention_forward(module, query, key, value, mask, dropout, **options)[0]
+    """Arguments and result are (heads, rows, length, head_size), the mask is (rows, length or 1, length)."""
+    if not dropout:
+        query, key, value = (each.transpose(0, 1) for each in (query, key, value))
+        mask = None if mask is None else mask[:, None]
+        return sdpa_attention_forward(module, query, key, value, mask, dropout, **options)[0].permute(2, 0, 1, 3)
     is_causal = options.get("is_causal")
     is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    attended = attend_with_dropout(
-        query, key, value, mask, dropout, options.get("scaling"), is_causal=is_causal and mask is None
-    )
-    return attended.transpose(1, 2)
+    return attend_with_dropout(query, key, value, mask, dropout, options.get("scaling"), is_causal=is_causal)

@@ -66,10 +66,11 @@ def test_a_model_in_evaluation_drops_nothing_and_one_in_training_does():
 
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_attention_whose_dropout_drops_nothing_is_pytorchs(is_causal: bool):
-    query, key, value = torch.randn(2, 4, 6, 8), torch.randn(2, 2, 6, 8), torch.randn(2, 2, 6, 8)
-    expected = scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=True)
+    query, key, value = torch.randn(4, 3, 6, 8), torch.randn(2, 3, 6, 8), torch.randn(2, 3, 6, 8)
+    by_row = (each.transpose(0, 1) for each in (query, key, value))
+    expected = scaled_dot_product_attention(*by_row, is_causal=is_causal, enable_gqa=True)
     found = attend_with_dropout(query, key, value, None, 0.0, None, is_causal=is_causal)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(found, expected.transpose(0, 1))
 
 
 def test_attention_drops_probabilities():

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from task_data import BATCH, ROOT, Material, made, tasks
@@ -69,7 +70,7 @@ def _measure_engines(task: str, folder: Path, pairs: int, threads: int) -> None:
 
 def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
     _kept(task, folder)
-    found: dict[str, list[dict]] = {side: [] for side in SIDES if side != "jax"}
+    found: dict[str, list[dict]] = {side: [] for side in SIDES}
     groups = [("burnish", "trainer", "tuned"), ("predict", "pipeline")]  # the first run leaves the model that is asked
     for number in range(pairs):
         for group in groups[:1] if "-" in task else groups:
@@ -77,8 +78,10 @@ def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
                 found[side].append(_run(side, task, folder, threads))
     _tell(task, "training beside Trainer", found["burnish"], found["trainer"])
     _tell(task, "training beside Trainer tuned", found["burnish"], found["tuned"])
+    _tell_products(task, "training", found["burnish"], _run("products", task, folder, threads))
     if found["pipeline"] and "rate" in found["pipeline"][0]:
         _tell(task, "prediction", found["predict"], found["pipeline"])
+        _tell_products(task, "prediction", found["predict"], _run("predict_products", task, folder, threads))
 
 
 def _measure_two(task: str, folder: Path, pairs: int, threads: int) -> None:
@@ -97,6 +100,14 @@ def _tell(task: str, what: str, ours: list[dict], theirs: list[dict]) -> None:
     print(
         f"{task} {what}: {middle[0]:.0f} against {middle[1]:.0f} rows/s, ratio {statistics.median(ratios):.2f} "
         f"({min(ratios):.2f} to {max(ratios):.2f}){beside}",
+        flush=True,
+    )
+
+
+def _tell_products(task: str, what: str, ours: list[dict], products: dict) -> None:
+    share = statistics.median(one["rate"] for one in ours) / products["rate"]
+    print(
+        f"{task} {what}: {share:.0%} of the rate of its matrix products alone, {products['rate']:.0f} rows/s",
         flush=True,
     )
 
@@ -132,6 +143,14 @@ def _burnish(task: str, folder: Path, threads: int) -> dict:
     return _trained(folder, {"threads": threads})
 
 
+def _products(task: str, folder: Path, threads: int) -> dict:
+    from products import Products
+
+    with Products() as products:
+        rows = _trained(folder, {"threads": threads})["rows"]
+    return {"rate": rows / products.seconds()}
+
+
 def _two(task: str, folder: Path, threads: int) -> dict:
     return _trained(folder, {"threads": threads, "processes": 2})
 
@@ -159,6 +178,7 @@ def _trained(folder: Path, hardware: dict) -> dict:
     began = next(event for event in events if event.get("stage") == "training")
     programs = [event for event in events if event["event"] == "ProgramCompiled"]
     return {
+        "rows": sum(step["rows"] for step in (first, *steps)),
         "rate": sum(step["rows"] for step in steps) / sum(step["seconds"] for step in steps),
         "first": first["time"] - began["time"],
         "programs": len(programs),
@@ -181,6 +201,26 @@ def _tuned(task: str, folder: Path, threads: int) -> dict:
 def _predict(task: str, folder: Path, threads: int) -> dict:
     """From rows to answers, tokenizing included: the features' cache is emptied before."""
     import shutil
+
+    rows, score = _opened(folder, threads)
+    score()  # whatever is done once is done now
+    shutil.rmtree(folder / "cache" / "features")
+    started = time.perf_counter()
+    score()
+    return {"rate": rows / (time.perf_counter() - started)}
+
+
+def _predict_products(task: str, folder: Path, threads: int) -> dict:
+    from products import Products
+
+    rows, score = _opened(folder, threads)
+    with Products() as products:
+        score()
+    return {"rate": rows / products.seconds()}
+
+
+def _opened(folder: Path, threads: int) -> tuple[int, Callable[[], object]]:
+    """The number of test rows, and what predicts them with the first run's model."""
     from dataclasses import replace
 
     from backend.inference.model import open_model
@@ -197,11 +237,7 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     columns = {role: name for role, name in columns.items() if role in asked}  # no labels: nothing is scored
     session = replace(session, columns=columns)
     rows = drop_unusable(session.task, rows, columns, "--data", "predicting")
-    session.score(rows, session.features(rows), 64)  # whatever is done once is done now
-    shutil.rmtree(folder / "cache" / "features")
-    started = time.perf_counter()
-    session.score(rows, session.features(rows), 64)
-    return {"rate": len(rows) / (time.perf_counter() - started)}
+    return len(rows), lambda: session.score(rows, session.features(rows), 64)
 
 
 def _pipeline(task: str, folder: Path, threads: int) -> dict:
@@ -215,6 +251,7 @@ def _pipeline(task: str, folder: Path, threads: int) -> dict:
 
 SIDES = {
     "burnish": _burnish, "two": _two, "jax": _jax, "trainer": _trainer, "tuned": _tuned, "predict": _predict, "pipeline": _pipeline,
+    "products": _products, "predict_products": _predict_products,
 }  # fmt: skip
 
 if __name__ == "__main__":
