@@ -238,10 +238,9 @@ def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
     words = rises if found.sign > 0 else falls
     best = tr("best was step {steps}", steps=formatting.group_digits(int(found.steps[found.best])))
     if _metric_is_best(state):
-        title = formatting.metric_title(state.main_metric)
-        return Diagnosis(
-            tr("{words} ({best}), but {title} is at its best so far", words=words, best=best, title=title), "info"
-        )
+        values = {"words": words, "best": best, "title": formatting.metric_title(state.main_metric)}
+        now = tr("{words} ({best}), but {title} is at its best so far", **values)
+        return Diagnosis(now if alive else tr("{words} ({best}), but {title} was best at the end", **values), "info")
     if count >= 3 and _training_loss_falls(state, found.steps[-1 - count]):
         return Diagnosis(
             tr(
@@ -270,14 +269,9 @@ def _past_its_best(state: RunState, alive: bool) -> Diagnosis | None:
     )
     words = above if found.sign > 0 else below
     if _metric_is_best(state):
-        return Diagnosis(
-            tr(
-                "{words}, but {main_metric} is at its best so far",
-                words=words,
-                main_metric=formatting.metric_title(state.main_metric),
-            ),
-            "info",
-        )
+        values = {"words": words, "main_metric": formatting.metric_title(state.main_metric)}
+        now = tr("{words}, but {main_metric} is at its best so far", **values)
+        return Diagnosis(now if alive else tr("{words}, but {main_metric} was best at the end", **values), "info")
     return Diagnosis(
         tr("{words}, {counted} evaluations ago", words=words, counted=_evaluation_count_words(ago)), "warning"
     )
