@@ -20,7 +20,7 @@ _SHOWN_MS = {"info": 4_000, "success": 4_000, "warning": 8_000, "error": 12_000}
 ACTION_MS = 12_000
 """A message with a button stays until a hand can be at the mouse."""
 MOST = 4
-WIDTH, MARGIN, SPACING = 380, 20, 8
+WIDTH, MARGIN, SPACING = 380, 24, 8
 """Pixels of a message, and of the room beside and between them."""
 _PLACING = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
 

@@ -356,9 +356,9 @@ def test_buttons_take_as_many_lines_as_they_need(qtbot):
 
 
 def test_text_of_two_lines_is_cut_to_two(qtbot, styled):
-    narrow = ElidedLabel("could be “first” or “second” or another", lines=2)
+    narrow = ElidedLabel("könnte „first“ oder „second“ sein", "faint", lines=2)
     qtbot.addWidget(narrow)
-    narrow.resize(70, narrow.sizeHint().height() + 40)
+    narrow.resize(64, narrow.sizeHint().height() + 40)
     picture = narrow.grab().toImage()
     paper = picture.pixel(0, 0)
     inked = [y for y in range(picture.height()) if any(picture.pixel(x, y) != paper for x in range(picture.width()))]
