@@ -15,6 +15,7 @@ CALLS: dict[str, tuple[int, str]] = {
     "pause nothing": (2, "nothing: there is no such run"),
     "checkpoint nothing": (2, "nothing: there is no such run"),
     "start nothing": (2, "nothing: there is no such run"),
+    "queue nothing next": (2, "nothing: there is no such run"),
     "runs --json": (0, "[]"),
     "compare nothing": (2, "nothing"),
     "report nothing": (2, "nothing: there is no such run"),
