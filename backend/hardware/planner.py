@@ -36,6 +36,8 @@ LIBRARIES_MB, METRICS_MB = 400.0, 110.0
 """Resident memory of Python with PyTorch, transformers and the data, and what scikit-learn adds (measured on Linux)."""
 _SCATTER, _KEPT = 1.05, 1.3
 """What an allocator takes for blocks of many sizes as a multiple of their sum, and one that keeps what was freed."""
+_REPLACED = 1.6
+"""What a model takes while weights from its file are replaced by trained ones, as a multiple of its size (measured)."""
 TIMES = ("Evaluation", "Loading", "Saving")
 """Parts that say when a run needs more than in a training step."""
 ROWS = 64
@@ -261,6 +263,8 @@ class TrainingLoad:
     @property
     def _loading_bytes(self) -> float:
         """While weights are read into another format, the largest is there as it was and as it will be."""
+        if self._is_sharded and self.on_cpu:
+            return self._weights_bytes  # all of them, until each process has its part
         if self._format == "float32":
             return 0.0
         return 1.4 * 4 * max(map(prod, read_weights(self.folder).shapes.values()), default=0)
@@ -270,9 +274,9 @@ class TrainingLoad:
         """Float32 copies of what an adapter is merged into: all of them, or if the model is in less than float32, one.
 
         The others are then in files of the run, whose pages the system can take back. Of a divided model the first
-        process loads all of it once more, in the computer's memory.
+        process loads all of it once more, in the computer's memory, and replaces what it has from the file.
         """
-        whole = self._weights_bytes if self._is_sharded and self.on_cpu else 0.0
+        whole = _REPLACED * self._weights_bytes if self._is_sharded and self.on_cpu else 0.0
         return whole + self._merging_bytes
 
     @property
@@ -293,10 +297,11 @@ class TrainingLoad:
     def _slack(self) -> float:
         """What the allocator takes for blocks of many sizes.
 
-        On a CPU with float32 weights it keeps freed blocks. With others, float32 copies of weights come and go between
+        On a CPU with float32 weights it keeps freed blocks, unless the model is divided. With others, float32 copies of weights come and go between
         activations, unless less than float32 is computed.
         """
-        return _KEPT if self.on_cpu and "float32" in (self._format, self.precision) else _SCATTER
+        keeps = self.on_cpu and not self._is_sharded and "float32" in (self._format, self.precision)
+        return _KEPT if keeps else _SCATTER
 
     @property
     def _libraries_mb(self) -> float:

@@ -1,5 +1,6 @@
 """TorchEngine: one model, trained and evaluated with PyTorch."""
 
+import gc
 import hashlib
 import math
 import shutil
@@ -86,7 +87,7 @@ class TorchEngine:
             self._optimizer = Optimizer(
                 self._model, self._words, loading.training, self._precision, loading.adapter, self._shards
             )
-        if self._device.type == "cpu" and is_float32(self._model):
+        if self._device.type == "cpu" and is_float32(self._model) and not shards:
             memory.keep_freed()  # other weights become float32 layer by layer, and such buffers would add up
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
@@ -95,6 +96,7 @@ class TorchEngine:
     def _divide(self, loading: LoadRequest) -> "ShardedModel":
         from backend.engines.torch.sharded_model import ShardedModel  # imports torch's distributed tensors (a second)
 
+        memory.return_blocks()
         offloads = _settings(loading).cpu_offload
         with memory.translate_out_of_memory(), self._group.computing_together():
             return ShardedModel(self._model, self._group, self._device, loading.precision, offloads=offloads)
@@ -252,7 +254,7 @@ class TorchEngine:
                 checkpoint.restore(place, whole._model, whole._frozen, None, whole._precision)
                 whole.export(folder)
                 del whole
-                memory.return_freed()
+                gc.collect()  # its hooks refer to each other
                 self._precision = Precision(self._device, self._loading.precision)  # Accelerate has one for a process
         finally:
             if self._group.rank == 0:
