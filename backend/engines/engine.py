@@ -121,6 +121,8 @@ class EngineEntry(Protocol):
     """Whether each of several devices has a process, and it is an `EngineOfProcesses`; else one process has them all."""
     weight_formats: ClassVar[tuple[Format, ...]]
     """In which it can hold weights that are not trained."""
+    rounds_stochastically: ClassVar[bool]
+    """Whether it can hold weights that are trained in bfloat16."""
     adapter_initializations: ClassVar[tuple[str, ...]]
     """How the matrices of an adapter can start in it."""
     logits_at_once: ClassVar[int | None]

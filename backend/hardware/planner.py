@@ -18,6 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
+from backend.contract.spec.training import STOCHASTIC
 from backend.engines.engine import Split
 from backend.engines.weight_formats import QUANTIZED, Format, frozen_bytes, frozen_format, keeps_embedding
 from backend.hardware.activations import ModelShape, Pass
@@ -111,7 +112,10 @@ class TrainingLoad:
     def _training_bytes(self, rows: int) -> float:
         """What a step holds beside weights and optimizer: activations, then gradients, with accumulation both."""
         gradients, step = self._gradient_bytes, self._step_bytes(rows) if rows else 0.0
-        return gradients + step if self._accumulates(rows) else max(gradients, step)
+        most = gradients + step if self._accumulates(rows) else max(gradients, step)
+        # A CPU's allocator keeps what the activations were in, in blocks that are too small for a whole weight.
+        updates = (most if self.on_cpu else gradients) + self._rounding_bytes
+        return max(most, updates)
 
     def with_copy(self, parts: list[PlanPart], rows: int, available_mb: float) -> list[PlanPart]:
         """The parts, and the copy that a checkpoint is written from while training goes on, if there is room for two.
@@ -122,7 +126,8 @@ class TrainingLoad:
         copies = self.spec.training.checkpoint_every != "never" and self._engine.title == "PyTorch"
         if not self.on_cpu or not copies or self._is_sharded:
             return parts
-        size = (4 * self.trainable + self._optimizer_bytes) / MB
+        trained = self._weights_bytes if self._is_rounded else 4 * self.trainable
+        size = (trained + self._optimizer_bytes) / MB
         copy = PlanPart("Checkpoints", max(size / 2, size - self._training_bytes(rows) / MB))
         trains = [part for part in parts if part.name not in TIMES]
         if total(trains) + 2 * size > available_mb or total([*trains, copy]) < total(parts):
@@ -170,6 +175,7 @@ class TrainingLoad:
             and not self._is_sharded
             and training.optimizer == "adamw"
             and not trains_a_part(self.spec)
+            and not self._is_rounded
             and not shape.decoders
             and not (self.head.declared.over_vocabulary and (shape.is_tied or self.head is Head.MASKED_LM))
             and shape.vocabulary * shape.hidden >= _WORTH_ROWS
@@ -186,6 +192,8 @@ class TrainingLoad:
         if self._is_sharded:  # those outside of the blocks are whole, and once more in order, when all divide them
             outside = 0 if trains_a_part(self.spec) else 2 * 4 * self._gathered[0] + tied
             return 4 * self._held_share * self.trainable + outside
+        if self._is_rounded:
+            return self._weights_bytes + tied / 2
         return 4 * (self.trainable - whole * self._shape.hidden) + tied
 
     @property
@@ -224,6 +232,16 @@ class TrainingLoad:
         width = 4 if self.precision == "float32" else 2
         trained = self.trainable / self.parameters
         return 4 * outside + 2 * width * block + 2 * 4 * trained * block
+
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether the weights that train are held in bfloat16, and so are their gradients."""
+        return self.spec.training.master_weights == STOCHASTIC
+
+    @cached_property
+    def _rounding_bytes(self) -> float:
+        """Of the largest weight while it is updated: itself and its gradient in float32."""
+        return 2 * 4 * max(map(prod, read_weights(self.folder).shapes.values()), default=0) if self._is_rounded else 0.0
 
     @property
     def _adds_two_gradients(self) -> bool:
@@ -329,6 +347,10 @@ class TrainingLoad:
         kind = self._format
         if kind == "float32":
             return 4 * self.parameters
+        if self._is_rounded:
+            shapes = read_weights(self.folder).shapes
+            new = self.parameters - sum(map(prod, shapes.values()))
+            return frozen_bytes(shapes, [*shapes], kind, self._shape.model_type) + 4 * max(0, new)
         shapes, adapted = read_weights(self.folder).shapes, self.spec.adapter is not None
         frozen = [*shapes] if adapted else frozen_names(shapes, self.spec.model.frozen)
         others = (
@@ -348,6 +370,8 @@ class TrainingLoad:
         layers = [*self._layer_sizes]
         if self._format == "float32":  # autocast's copies of all layers, until the step is over
             return 0.0 if self.precision == "float32" else 2 * sum(layers)
+        if self._is_rounded:
+            return 0.0
         converts = self.precision == "float32" and not keeps_embedding(self._shape.model_type)
         if converts and self.head.declared.over_vocabulary:
             layers.append(self._shape.vocabulary * self._shape.hidden)  # the output layer
@@ -405,7 +429,9 @@ def trains_a_part(spec: RunSpec) -> bool:
 
 
 def weight_format(spec: RunSpec, folder: Path, precision: str) -> Format:
-    """The format in which the run's engine holds the weights that are not trained."""
+    """The format in which the run's engine holds the weights that are not trained, or all if they are rounded."""
+    if spec.training.master_weights == STOCHASTIC:
+        return "bfloat16"
     kind = frozen_format(spec.model, read_weights(folder), precision, trains_all=not trains_a_part(spec))
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     return kind if kind in engine.weight_formats else "float32"

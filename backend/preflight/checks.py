@@ -82,10 +82,12 @@ def check(
     model_options.check_weights(spec)
     model_options.check_adapter(spec)
     model_options.check_optimizer(spec)
+    model_options.check_master_weights(spec)
     list_once = cache(lambda: devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment))
     choice = _check_hardware(spec, list_once)
     if choice is not None:
         model_options.check_optimizer(spec, choice.device.kind)
+        model_options.check_master_weights(spec, choice.precision)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
     fitted = auto_settings.fit_to_model(spec, folder) if folder is not None else AutoResolution(spec, ())
@@ -205,7 +207,7 @@ def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> de
     if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
     is_any = hardware.device == hardware.precision == "auto" and not hardware.devices
-    is_any = is_any and devices.count_processes(hardware) == 1
+    is_any = is_any and devices.count_processes(hardware) == 1 and spec.training.master_weights == "float32"
     if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
         found = list_devices()
         return devices.choose(spec, found.devices, found.note)

@@ -101,6 +101,7 @@ def plan(
 def _choose_device(spec: RunSpec, local_devices: list[Device]) -> devices.DeviceChoice:
     choice = devices.choose(spec, local_devices)
     model_options.check_optimizer(spec, choice.device.kind)
+    model_options.check_master_weights(spec, choice.precision)
     return choice
 
 
@@ -110,6 +111,7 @@ def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoRe
     model_options.check_weights(given)
     model_options.check_adapter(given)
     model_options.check_optimizer(given)
+    model_options.check_master_weights(given)
     model, spec = model_to_plan(given, report)
     fitted = auto_settings.fit_to_model(spec, model.folder)
     spec, given = fitted.spec, auto_settings.with_chosen(given, fitted.chosen)

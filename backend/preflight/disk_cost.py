@@ -13,14 +13,14 @@ from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.plan import DiskPart, DiskPlan, DiskVolume
 from backend.contract.run.cost import DiskFix, format_size
 from backend.contract.spec import RunSpec
-from backend.contract.spec.training import ADAM, ADAMW
+from backend.contract.spec.training import ADAM, ADAMW, STOCHASTIC
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
 from backend.hardware import planner
 from backend.models.location import ModelLocation
 from backend.preflight import model_options, resolve
 from backend.preflight.datasets import Splits, make_task
-from backend.preflight.fixes import LORA
+from backend.preflight.fixes import with_lora
 from backend.preflight.sample_lengths import SAMPLE_ROWS, SampleLengths
 from backend.preflight.time_estimate import Amounts
 
@@ -178,7 +178,8 @@ def _checkpoint_mb(spec: RunSpec, facts: DiskFacts) -> float:
     state = planner.optimizer_state(spec, facts.folder, trainable)
     each = 2.0 if spec.training.optimizer in ADAM else planner.state_per_weight(spec)  # of an embedding
     state -= each * _weights_without_state(spec, facts)
-    return _NUMBER * (trainable + state) * (_COMPRESSED if spec.hardware.engine == "jax" else 1.0) / MB
+    weights = trainable / 2 if spec.training.master_weights == STOCHASTIC else trainable
+    return _NUMBER * (weights + state) * (_COMPRESSED if spec.hardware.engine == "jax" else 1.0) / MB
 
 
 def _weights_without_state(spec: RunSpec, facts: DiskFacts) -> int:
@@ -189,7 +190,7 @@ def _weights_without_state(spec: RunSpec, facts: DiskFacts) -> int:
     shape = planner.ModelShape(config)
     is_tied = facts.head.declared.over_vocabulary and config.get("tie_word_embeddings", True)
     is_shared = is_tied or bool(config.get("is_encoder_decoder")) or facts.head is Head.MASKED_LM
-    if is_shared or spec.adapter is not None or spec.model.frozen:
+    if is_shared or planner.trains_a_part(spec) or spec.training.master_weights == STOCHASTIC:
         return 0
     is_sparse = facts.device == "cpu" and spec.training.optimizer in ADAMW
     if spec.hardware.engine == "torch" and (not is_sparse or shape.vocabulary * shape.hidden < _SPARSE_FROM):
@@ -284,7 +285,7 @@ def _checkpoint_candidates(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any],
 
 def _state_candidates(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.adapter is None:
-        yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights instead of all of them.")
+        yield message("LoRA adapter"), with_lora(spec), message("Trains a few added weights instead of all of them.")
     if spec.training.optimizer in ADAM:
         yield (
             message("Adafactor optimizer"),

@@ -17,7 +17,7 @@ from backend.contract.rpc.plan import AutoSetting
 from backend.contract.run.cost import MemoryFix, format_size
 from backend.contract.spec import RunSpec
 from backend.contract.spec.auto import AUTO
-from backend.contract.spec.training import ADAM
+from backend.contract.spec.training import ADAM, STOCHASTIC
 from backend.contract.spec_file import set_values
 from backend.engines.weight_formats import QUANTIZER
 from backend.hardware import devices, planner
@@ -29,6 +29,7 @@ SHORTEST = 32
 """Tokens; a shorter limit says too little of most texts to be advised."""
 LORA = {"type": "lora"}
 CHECKPOINTING = "training.gradient_checkpointing"
+MASTER_WEIGHTS = "training.master_weights"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,13 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
             message("Computes at lower precision; the weights keep full precision."),
         )
     if spec.adapter is None:
-        yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights instead of all of them.")
+        yield message("LoRA adapter"), with_lora(spec), message("Trains a few added weights instead of all of them.")
+    if _can_round(spec, measured):
+        yield (
+            message("Master weights in bfloat16"),
+            {MASTER_WEIGHTS: STOCHASTIC},
+            message("Halves the memory of weights and gradients; each update is rounded at random."),
+        )
     yield from _weight_formats(spec)
     yield from _shorter(spec, measured)
     if spec.training.optimizer in ("adamw", "adam"):
@@ -120,6 +127,21 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
         )
 
 
+def with_lora(spec: RunSpec) -> dict[str, Any]:
+    """What to change so that an adapter is trained instead of all weights."""
+    return {"adapter": LORA, **({MASTER_WEIGHTS: "float32"} if spec.training.master_weights == STOCHASTIC else {})}
+
+
+def _can_round(spec: RunSpec, measured: MemoryFacts) -> bool:
+    """Whether the weights that train may be held in bfloat16, and are not yet."""
+    changed = spec.model_copy(update={"training": spec.training.model_copy(update={"master_weights": STOCHASTIC})})
+    try:
+        model_options.check_master_weights(changed, devices.choose(spec, measured.local_devices).precision)
+    except InputError:
+        return False
+    return changed != spec
+
+
 def _weight_formats(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Formats that take less memory, if the engine has them, for weights that are not trained."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
@@ -130,7 +152,7 @@ def _weight_formats(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
             message("Half of float32's memory; a model whose file is in bfloat16 loses nothing."),
         )
     if "nf4" in engine.weight_formats and find_spec(QUANTIZER) is not None:
-        adapter = {} if planner.trains_a_part(spec) else {"adapter": LORA}
+        adapter = {} if planner.trains_a_part(spec) else with_lora(spec)
         yield (
             message("Frozen weights in 4 bits") if not adapter else message("LoRA on weights in 4 bits (QLoRA)"),
             {**adapter, "model.weights": "nf4"},
@@ -165,6 +187,8 @@ def _combine(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> Me
     if "adapter" in changes:
         # An adapter has so few weights that its optimizer hardly matters.
         changes = {key: value for key, value in changes.items() if not key.startswith("training.optimizer")}
+        if changes.get(MASTER_WEIGHTS) == STOCHASTIC:
+            del changes[MASTER_WEIGHTS]
     return _try_changes(
         spec, measured, message("All of these"), changes, message("None of these is enough on its own.")
     )
@@ -180,8 +204,10 @@ def _try_changes(
         model_options.check_weights(changed)
         model_options.check_adapter(changed)
         model_options.check_model_options(changed, measured.folder)
-        device = devices.choose(changed, measured.local_devices).device
+        choice = devices.choose(changed, measured.local_devices)
+        device = choice.device
         model_options.check_optimizer(changed, device.kind)
+        model_options.check_master_weights(changed, choice.precision)
         needed = _memory_needed(changed, measured)
         free = planner.available_mb(changed, device)
     except InputError:

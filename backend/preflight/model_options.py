@@ -10,8 +10,9 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
+from backend.contract.spec.training import STOCHASTIC
 from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
-from backend.hardware.devices import FSDP
+from backend.hardware.devices import FSDP, count_processes
 from backend.hardware.planner import read_config, trains_a_part
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
@@ -82,6 +83,43 @@ def check_weights(spec: RunSpec, folder: Path | None = None) -> None:
         check_quantizer(wanted)
         return
     raise InputError("model.weights: {reason}", "model.weights", reason=reason)
+
+
+def check_master_weights(spec: RunSpec, precision: str | None = None) -> None:
+    """Raises InputError if the run cannot hold what it trains as `training.master_weights` says.
+
+    `precision` is that of the chosen device, once it is known.
+    """
+    if spec.training.master_weights != STOCHASTIC:
+        return
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if not engine.rounds_stochastically:
+        reason = message(
+            "{title} holds what it trains in float32; choose float32, or train with PyTorch (hardware.engine: torch)",
+            title=engine.title,
+        )
+    elif trains_a_part(spec):
+        reason = message(
+            "{wanted} is for runs that train all weights, and this run trains a part of them; choose float32, or remove "
+            "the adapter and model.frozen",
+            wanted=STOCHASTIC,
+        )
+    elif spec.model.initialise == "from_config":
+        reason = message("new weights are trained in float32; choose float32, or start from pretrained weights")
+    elif count_processes(spec.hardware) > 1:
+        reason = message(
+            "{wanted} is for one device; choose float32, or train in one process on one device", wanted=STOCHASTIC
+        )
+    elif precision not in (None, "bfloat16"):
+        reason = message(
+            "{wanted} is for runs that compute in bfloat16, and this one computes in {precision}; choose float32, or set "
+            "hardware.precision to bfloat16",
+            wanted=STOCHASTIC,
+            precision=precision,
+        )
+    else:
+        return
+    raise InputError("training.master_weights: {reason}", "training.master_weights", reason=reason)
 
 
 def check_adapter(spec: RunSpec) -> None:
@@ -163,6 +201,11 @@ def check_model_options(spec: RunSpec, folder: Path) -> None:
     if spec.model.weights not in ("auto", "float32") and has_experts(read_weights(folder).shapes):
         raise InputError(
             "model.weights: the experts of this model can only be held in float32; choose auto", "model.weights"
+        )
+    if spec.training.master_weights == STOCHASTIC and has_experts(read_weights(folder).shapes):
+        raise InputError(
+            "training.master_weights: the experts of this model can only be held in float32; choose float32",
+            "training.master_weights",
         )
     if spec.model.weights in QUANTIZED and is_alone(folder):
         raise InputError(

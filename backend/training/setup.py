@@ -118,6 +118,7 @@ def set_up_run(
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = choose_device(folder, spec, engine_kind.devices)
     model_options.check_optimizer(spec, choice.device.kind)
+    model_options.check_master_weights(spec, choice.precision)
     hosts.same(
         [choice.words, choice.precision],
         message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),

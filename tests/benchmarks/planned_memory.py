@@ -124,6 +124,10 @@ CASES = {
         )
         for count, strategy in ((2, "ddp"), (2, "fsdp"), (3, "fsdp"))
     },
+    "66 M, full, weights in bfloat16": Case(
+        "text_classification", "bert", {**BASE, "num_hidden_layers": 6}, 30_522, 256, 4,
+        {"hardware.precision": "bfloat16", "training.master_weights": "bfloat16_stochastic"},
+    ),
     "ModernBERT, 1,024 tokens": Case(
         "text_classification", "modernbert",
         {"hidden_size": 512, "intermediate_size": 768, "num_hidden_layers": 8, "num_attention_heads": 8}, 50_368, 1024, 2,

@@ -19,7 +19,7 @@ _SETTINGS = """
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
-    language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability max_answer_length
+    language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability master_weights max_answer_length
     max_gradient_norm max_length max_new_tokens max_records max_rows max_steps max_target_length memory_limit metrics
     micro_batch_size min_new_tokens mismatched_rows misplaced_answers model momentum n_best name name_or_path nesterov
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
@@ -37,7 +37,7 @@ _SETTINGS = """
 SETTINGS = frozenset(_SETTINGS.split())
 """Names of settings, of a task's parts, and of what a model's configuration often holds."""
 _CHOICES = """
-    13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bg blocks both
+    13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bfloat16_stochastic bg blocks both
     causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data ddp de default demo double el en
     end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
     inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice

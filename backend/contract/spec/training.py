@@ -16,6 +16,7 @@ ADAMW = ("adamw", "adamw_8bit", "paged_adamw", "paged_adamw_8bit")
 """Optimizers that are AdamW, however they keep its state."""
 ADAM = (*ADAMW, "adam")
 """Optimizers with two moments of each weight."""
+STOCHASTIC = "bfloat16_stochastic"
 _ADAM: JsonDict = {**ADVANCED, "when": {"optimizer": [*ADAM]}}
 _RESTARTS: JsonDict = {**ADVANCED, "when": {"schedule": ["cosine_with_restarts"]}}
 _POLYNOMIAL: JsonDict = {**ADVANCED, "when": {"schedule": ["polynomial"]}}
@@ -97,6 +98,12 @@ class TrainingSection(Section):
     ] = AUTO
     """Recompute activations in the backward pass: less memory, but each step takes about a third longer. `auto` turns it
     on only if the run does not fit in memory without it."""
+    master_weights: Annotated[
+        Literal["float32", "bfloat16_stochastic"], Field(title="Master weights", json_schema_extra=ADVANCED)
+    ] = "float32"
+    """Number format in which the weights that are trained are kept in memory. `bfloat16_stochastic` halves the memory of
+    weights and gradients: each update is computed in float32 and rounded up or down at random, so that small ones are not
+    lost. It is for full fine-tuning of large models in bfloat16 on one device."""
     length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = False
     """Batch rows of similar length: less padding and faster steps, but such batches often have rows of one kind,
     which can cost accuracy. Otherwise rows are in random order."""

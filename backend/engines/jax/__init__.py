@@ -58,6 +58,7 @@ class JaxEntry:
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_processes = False
     weight_formats = ("float32",)
+    rounds_stochastically = False
     adapter_initializations = ("default",)
     logits_at_once = None
     continues = ("torch",)

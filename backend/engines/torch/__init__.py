@@ -51,6 +51,7 @@ class TorchEntry:
     optimizers = ()
     several_processes = True
     weight_formats = FORMATS
+    rounds_stochastically = True
     adapter_initializations = get_args(Initialization)
     logits_at_once = 1 << 25
     continues = ()

@@ -121,7 +121,7 @@ class TorchEngine:
             else:
                 loss = self._group.add_up(loss)
                 self._shards.take_gradients()
-            norm = self._optimizer.step(learning_rate)
+            norm = self._optimizer.step(learning_rate, step)
         return StepResult(loss=loss, gradient_norm=norm.to(loss.device))
 
     def _own_rows(self, batch: Batch) -> tuple[Batch, bool]:

@@ -105,11 +105,10 @@ def make_float32(model: PreTrainedModel, names: set[str]) -> None:
 
 @torch.no_grad()
 def leave_file(model: nn.Module) -> None:
-    """Copy what is still a view of the model's file beside quantized weights: one small vector would keep all of it mapped."""
-    if any(is_quantized(layer) for layer in model.modules()):
-        for parameter in model.parameters():
-            if parameter.is_floating_point() and parameter.device.type == "cpu":
-                parameter.data = parameter.data.clone()
+    """Copy what is still a view of the model's file: one small vector would keep all of it mapped."""
+    for parameter in model.parameters():
+        if parameter.is_floating_point() and parameter.device.type == "cpu":
+            parameter.data = parameter.data.clone()
 
 
 def adapt_layers(model: PreTrainedModel, precision: str) -> None:

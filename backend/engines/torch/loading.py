@@ -17,6 +17,7 @@ from transformers.utils import logging
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
+from backend.contract.spec.training import STOCHASTIC
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, is_known, resize_embedding
@@ -69,7 +70,8 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
         model = _from_file(loading, stored, config, seed, account)
         _enlarge(model, loading, seed, account)
         frozen_weights.adapt_layers(model, loading.precision)
-        frozen_weights.leave_file(model)
+        if _is_rounded(loading) or any(frozen_weights.is_quantized(layer) for layer in model.modules()):
+            frozen_weights.leave_file(model)  # else its pages are the weights
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
@@ -178,6 +180,8 @@ def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Itera
     stored = read_weights(weights_folder(loading.folder))
     trains_all = loading.training is not None and loading.adapter is None and not loading.model.frozen
     kind = frozen_format(loading.model, stored, loading.precision, trains_all=trains_all)
+    if _is_rounded(loading):
+        kind = "bfloat16"
     if kind == "float32":
         yield {"dtype": torch.float32}
         return
@@ -188,6 +192,11 @@ def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Itera
     device = torch.device(loading.devices[0])
     with frozen_weights.loading_options(kind, skeleton, in_full, device, loading.precision) as options:
         yield options
+
+
+def _is_rounded(loading: LoadRequest) -> bool:
+    """Whether the weights that are trained are held in bfloat16."""
+    return loading.training is not None and loading.training.master_weights == STOCHASTIC
 
 
 def _trained_names(loading: LoadRequest, skeleton: PreTrainedModel) -> set[str]:

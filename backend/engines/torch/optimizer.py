@@ -13,6 +13,7 @@ from backend.engines.layer_depth import LayerDepths
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding
+from backend.engines.torch.stochastic_rounding import RoundedWeights, total_norm
 
 if TYPE_CHECKING:
     from backend.engines.torch.sharded_model import ShardedModel
@@ -37,7 +38,9 @@ class Optimizer:
         self._word_rate = by_name[words.name] if words is not None else 1.0
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validate(kind.Settings, training.optimizer_options, OPTIONS)
-        self._inner: Any = kind.make(_groups(model, self._named, by_name, training), training, options)
+        self._rounded = RoundedWeights(self._parameters, training.seed)
+        groups = self._rounded.replace_in(_groups(model, self._named, by_name, training))
+        self._inner: Any = kind.make(groups, training, options)
         # The fused kernel divides by `grad_scale` as it reads a gradient, which saves a pass over all of them.
         self._fused = bool(self._inner.defaults.get("fused"))
         self._never = torch.zeros((), device=self._parameters[0].device)
@@ -46,16 +49,16 @@ class Optimizer:
         """What has gradients: the trainable parameters, and this step's rows of the word embedding."""
         return self._parameters if self._words is None else [*self._parameters, self._words.leaf]
 
-    def step(self, learning_rate: float) -> torch.Tensor:
-        """Update the weights, clear the gradients, and return the gradients' norm before clipping."""
+    def step(self, learning_rate: float, number: int) -> torch.Tensor:
+        """Update the weights in step `number`, clear the gradients, and return the gradients' norm before clipping."""
         for group in self._inner.param_groups:
             group["lr"] = learning_rate * group["rate"]
-        norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate)
+        norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate, number)
         self._inner.zero_grad(set_to_none=True)
         return norm
 
-    def _plain_step(self, learning_rate: float) -> torch.Tensor:
-        norm = torch.nn.utils.get_total_norm(self._gradients())
+    def _plain_step(self, learning_rate: float, number: int) -> torch.Tensor:
+        norm = total_norm(self._gradients())
         if self._shards is not None:
             norm = self._shards.total_norm(norm)
         scale = self._clipping_divisor(norm)
@@ -63,7 +66,7 @@ class Optimizer:
             self._inner.grad_scale, self._inner.found_inf = scale, self._never
         elif scale is not None:
             torch.nn.utils.clip_grads_with_norm_(self._parameters, self._training.max_gradient_norm or 0.0, norm)
-        self._inner.step()
+        self._rounded.step(self._inner, number)
         if self._words is not None:
             self._words.finish(learning_rate * self._word_rate, scale)
         return norm
@@ -93,7 +96,7 @@ class Optimizer:
         tensors = {
             f"{key}.{name}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
             for name, parameter in self._named
-            for key, value in self._inner.state.get(parameter, {}).items()
+            for key, value in self._inner.state.get(self._rounded.stand_in(parameter), {}).items()
             if value is not None and key not in unsaved
         }
         if self._words is not None:
@@ -114,7 +117,8 @@ class Optimizer:
         take = getattr(self._inner, "take_state", self._inner.state.__setitem__)
         for name, parameter in self._named:
             if name in by_name:
-                take(parameter, {key: self._to_device(key, value, parameter) for key, value in by_name[name].items()})
+                values = {key: self._to_device(key, value, parameter) for key, value in by_name[name].items()}
+                take(self._rounded.stand_in(parameter), values)
         if self._words is not None:
             words = {key.removeprefix("words."): value for key, value in tensors.items() if key.startswith("words.")}
             self._words.restore(words)

@@ -143,6 +143,8 @@ def sparse_embedding(model: Any, device: torch.device, training: TrainingSection
     module = model.get_input_embeddings()
     if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:
         return None
+    if module.weight.dtype is not torch.float32:  # its rows are rounded with the other weights
+        return None
     if training.optimizer not in ADAMW:  # what is done here to rows that did not occur is AdamW's arithmetic
         return None
     if model.config.is_encoder_decoder or head is Head.MASKED_LM:

@@ -126,7 +126,7 @@ def test_the_state_in_8_bits_is_planned_as_large_as_it_is():
     optimizer = Optimizer(model, None, training, Precision(torch.device("cpu"), "float32"))
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
-    optimizer.step(1e-3)
+    optimizer.step(1e-3, 1)
     held = sum(value.nbytes for key, value in optimizer.state().items() if not key.startswith("step"))
     planned = megabytes("Optimizer", training={"optimizer": "adamw_8bit"})
     assert planned == pytest.approx(held / 1e6, rel=0.01)
@@ -167,6 +167,24 @@ def test_weights_count_in_the_format_in_which_the_engine_holds_them(weights, sec
     held = sum(each.nbytes for each in engine._model.parameters())
     # The file holds a head for masked words, which the engine does not load, and lacks a pooler.
     assert megabytes("Weights", **sections) == pytest.approx(held / 1e6, abs=0.3)
+
+
+def test_weights_that_are_rounded_count_half_and_so_do_their_gradients():
+    from backend.engines.torch import Settings
+    from backend.engines.torch.engine import TorchEngine
+
+    rounded = {"training": {"master_weights": "bfloat16_stochastic", "learning_rate": 2e-5}}
+    made, engine = spec(**rounded), TorchEngine()
+    engine.load(
+        LoadRequest(
+            folder=MODEL, head=HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b")), model=ModelSection(**made.model.model_dump()),
+            training=made.training, devices=("cpu",), precision="bfloat16", vocabulary=30522, pad_token_id=0,
+            hardware=Settings(threads=1),
+        )
+    )  # fmt: skip
+    held = sum(each.nbytes for each in engine._model.parameters())
+    assert megabytes("Weights", **rounded) == pytest.approx(held / 1e6, abs=0.3)
+    assert megabytes("Gradients", **rounded) == megabytes("Weights", **rounded)
 
 
 def planned(length: int = 512, **sections) -> planner.TrainingLoad:

@@ -8,7 +8,13 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.preflight import model_options
-from backend.preflight.model_options import check_adapter, check_model_options, check_optimizer, check_weights
+from backend.preflight.model_options import (
+    check_adapter,
+    check_master_weights,
+    check_model_options,
+    check_optimizer,
+    check_weights,
+)
 from backend.preflight.resolve import resolve
 
 MODEL = resource("demo", "bert-tiny")
@@ -125,6 +131,31 @@ def test_quantized_weights_need_their_package(monkeypatch):
     monkeypatch.setattr(model_options, "QUANTIZER", "no_such_package")
     with pytest.raises(InputError, match=r"nf4 needs bitsandbytes, .* pip install 'burnish\[quantized\]'"):
         check_weights(wanted)
+
+
+ROUNDED = {"training": {"master_weights": "bfloat16_stochastic"}}
+
+
+@pytest.mark.parametrize(
+    ("sections", "precision", "sentence"),
+    [
+        ({"hardware": {"engine": "jax"}}, None, "JAX holds what it trains in float32; choose float32, or train with"),
+        (LORA, None, "bfloat16_stochastic is for runs that train all weights, and this run trains a part of them"),
+        ({"model": {"frozen": [1]}}, None, "bfloat16_stochastic is for runs that train all weights"),
+        ({"model": {"initialise": "from_config"}}, None, "new weights are trained in float32; choose float32"),
+        (
+            {"hardware": {"processes": 2}},
+            None,
+            "bfloat16_stochastic is for one device; choose float32, or train in one process",
+        ),
+        ({}, "float32", "bfloat16_stochastic is for runs that compute in bfloat16, and this one computes in float32"),
+    ],
+)
+def test_weights_that_cannot_be_rounded_are_refused_with_the_way_out(sections, precision, sentence):
+    check_master_weights(spec(**ROUNDED), "bfloat16")
+    with pytest.raises(InputError) as caught:
+        check_master_weights(spec(**ROUNDED, **sections), precision)
+    assert str(caught.value).startswith(f"training.master_weights: {sentence}")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from backend.preflight import cost, resolve
 CPU = Device("cpu", 0, "Processor", 8000, 6000, ["float32", "bfloat16"])
 
 
-def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
+def planned(tmp_path: Path, device: Device = CPU, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
     """The plan of forty long rows with these changes, and its spec."""
     rows = "".join(f"{'word ' * 200}{n},{'ab'[n % 2]}\n" for n in range(40))
     (tmp_path / "train.csv").write_text(f"text,label\n{rows}")
@@ -29,7 +29,7 @@ def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
         },
         changes,
     )
-    return cost.plan(resolve.resolve(values, tmp_path), [CPU]), values
+    return cost.plan(resolve.resolve(values, tmp_path), [device]), values
 
 
 TIGHT = {"hardware.memory_limit": 0.54, "evaluation.batch_size": 1}
@@ -75,6 +75,23 @@ def test_where_none_alone_is_enough_all_are_offered_together(tmp_path: Path):
     found, _ = planned(tmp_path, **{"hardware.memory_limit": 0.3})
     assert found.remedies[-1].title == "All of these"
     assert found.remedies[-1].memory_mb < found.memory_mb
+
+
+CARD = Device("cuda", 0, "Card", 1000, 300, ["float32", "bfloat16"])
+
+
+def test_weights_in_bfloat16_are_offered_and_give_way_to_an_adapter(tmp_path: Path):
+    found, _ = planned(tmp_path, CARD, **{"hardware.micro_batch_size": 8})
+    together = next(one.changes for one in found.remedies if one.title == "All of these")
+    assert {"training.master_weights": "bfloat16_stochastic"} in [one.changes for one in found.remedies]
+    assert "adapter" in together
+    assert "training.master_weights" not in together
+
+
+def test_an_adapter_takes_the_place_of_weights_in_bfloat16(tmp_path: Path):
+    found, _ = planned(tmp_path, CARD, **{"training.master_weights": "bfloat16_stochastic"})
+    lora = next(one.changes for one in found.remedies if one.title == "LoRA adapter")
+    assert lora == {"adapter": {"type": "lora"}, "training.master_weights": "float32"}
 
 
 def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):

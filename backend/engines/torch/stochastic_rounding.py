@@ -1,0 +1,100 @@
+"""Updates weights that are held in bfloat16: in float32, one tensor after another, and rounded stochastically.
+
+Most updates are smaller than half of the distance between two numbers of bfloat16, so that rounding to the nearest one
+would lose them. Here a weight becomes one of its two neighbors in bfloat16, the nearer one more often, so that its
+expectation is the exact value (Zamirai et al. 2020, Revisiting BFloat16 Training).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from backend.engines.torch.optimizers.optimizer import Groups
+
+_LOW = 1 << 16
+"""A float32 has so many values between two neighboring numbers of bfloat16, which are its upper 16 bits."""
+_AT_ONCE = 1 << 20
+"""Values for which random numbers are there at a time."""
+
+
+def round_stochastically(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Replace contiguous float32 values by numbers of bfloat16, up or down at random; returns the same tensor."""
+    for bits in values.view(torch.int32).flatten().split(_AT_ONCE):
+        # A carry goes into the upper bits; infinity has none below them.
+        bits.add_(_draw(len(bits), generator)).bitwise_and_(-_LOW)
+    return values
+
+
+def _draw(count: int, generator: torch.Generator) -> torch.Tensor:
+    """Whole numbers from 0 to 65,535; int32. (count,)"""
+    if generator.device.type != "cpu":
+        return torch.randint(_LOW, (count,), dtype=torch.int32, device=generator.device, generator=generator)
+    # torch draws one number after another there.
+    seed = int(torch.randint(torch.iinfo(torch.int64).max, (), generator=generator))
+    drawn = np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.uint16)[:count]
+    return torch.from_numpy(drawn.astype(np.int32))
+
+
+class RoundedWeights:
+    """The trained weights in bfloat16, and the float32 parameters that an optimizer knows in their place.
+
+    Each of these has memory only while its weight is updated.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], seed: int) -> None:
+        self._seed = seed
+        self._stand_ins = {each: _stand_in(each) for each in parameters if each.dtype is torch.bfloat16}
+
+    def stand_in(self, parameter: nn.Parameter) -> nn.Parameter:
+        """What the optimizer knows in place of a parameter, which may be itself."""
+        return self._stand_ins.get(parameter, parameter)
+
+    def replace_in(self, groups: Groups) -> Groups:
+        """The groups with stand-ins."""
+        return [{**group, "params": [self.stand_in(each) for each in group["params"]]} for group in groups]
+
+    @torch.no_grad()
+    def step(self, optimizer: Any, number: int) -> None:
+        """Update every weight; the optimizer's `step` is called for the float32 ones together, then for each other one.
+
+        Random numbers depend on the run's seed and the step's `number` alone, so that a resumed run draws the same.
+        """
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        generator: torch.Generator | None = None
+        for parameter, stand_in in self._stand_ins.items():
+            if parameter.grad is None:
+                continue
+            if generator is None:
+                generator = torch.Generator(parameter.device).manual_seed(_seed(self._seed, number))
+            empty, stand_in.data = stand_in.data, _as_float32(parameter)
+            stand_in.grad, parameter.grad = _as_float32(parameter.grad), None
+            optimizer.step()
+            parameter.copy_(round_stochastically(stand_in.data, generator))  # exact
+            stand_in.data, stand_in.grad = empty, None
+
+
+def total_norm(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The norm of all gradients in float32; torch would round that of each one in bfloat16."""
+    if all(each.dtype is torch.float32 for each in gradients):
+        return torch.nn.utils.get_total_norm(gradients)
+    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in gradients]
+    return torch.linalg.vector_norm(torch.stack(norms))
+
+
+def _stand_in(parameter: nn.Parameter) -> nn.Parameter:
+    one = torch.zeros((), device=parameter.device)
+    return nn.Parameter(one.expand(parameter.shape))  # of the same shape, in the memory of one number
+
+
+def _as_float32(values: torch.Tensor) -> torch.Tensor:
+    return values.detach().to(torch.float32, memory_format=torch.contiguous_format)
+
+
+def _seed(seed: int, step: int) -> int:
+    key = hashlib.blake2b(f"{seed}/{step}/rounding".encode(), digest_size=8).digest()
+    return int.from_bytes(key, "little") >> 1
