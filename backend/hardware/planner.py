@@ -9,8 +9,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from backend import registry
 from backend.adapters.lora import is_embedding
 from backend.contract.catalog import Device
@@ -24,15 +22,13 @@ from backend.engines.weight_formats import QUANTIZED, Format, frozen_bytes, froz
 from backend.hardware.activations import ModelShape, Pass
 from backend.hardware.devices import count_processes
 from backend.models import inspection
-from backend.models.config import check_changed, estimate
+from backend.models.config import check_changed
 from backend.models.frozen_parameters import frozen_names
 from backend.models.weights import read_weights
 
 MB = 1e6
 _BLOCK = re.compile(r"(?:[^.]+\.)*?\d+\.")
 """The start of the names of a layer's weights."""
-_BYTES = 4
-"""Of a parameter: new weights are drawn in 32 bit."""
 LIBRARIES_MB, METRICS_MB = 400.0, 110.0
 """Resident memory of Python with PyTorch, transformers and the data, and what scikit-learn adds (measured on Linux)."""
 _SCATTER, _KEPT = 1.05, 1.3
@@ -491,23 +487,6 @@ def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
     config = inspection.read_config(folder)
     check_changed(config, spec.model.config)
     return {**config, **spec.model.config}
-
-
-def check_new_weights(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError if the weights drawn by `from_config` cannot fit in this computer's memory."""
-    if spec.model.initialise != "from_config":
-        return
-    parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total
-    if parameters * _BYTES > there:
-        raise InputError(
-            "model.initialise: the configuration results in at least {parameters:,.1f} billion "
-            "parameters, which would take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB "
-            "of memory; make the model smaller in model.config, or choose another model",
-            "model.initialise",
-            parameters=parameters / 1000000000.0,
-            parameters_2=parameters * _BYTES / 1000000000.0,
-            there=there / 1000000000.0,
-        )
 
 
 def count_parameters(spec: RunSpec, folder: Path) -> int:

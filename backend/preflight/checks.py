@@ -96,10 +96,9 @@ def check(
         planner.split(spec, folder, count)
     if folder is not None:
         check_model(spec, folder)
-        planner.check_new_weights(spec, folder)
+        model_options.check_new_weights(spec, folder)
         model_options.check_model_options(spec, folder)
         planner.read_config(folder, spec)  # refuses changes that make no model
-        planner.check_new_weights(spec, folder)
         if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
             open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options, offline=True)
     splits = load_splits(spec, folder, report)

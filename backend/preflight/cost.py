@@ -131,7 +131,7 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
     """
     if spec.model.initialise != "pretrained" or planner.trains_a_part(spec):
         model = locate_model(spec, report)
-        planner.check_new_weights(spec, model.folder)
+        model_options.check_new_weights(spec, model.folder)
         return model, spec
     found = location.locate_small_files(
         spec.model.name_or_path, spec.model.revision, cache=cache_folder() / "weights", offline=is_offline()

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -16,11 +18,14 @@ from backend.hardware.devices import FSDP, count_processes
 from backend.hardware.planner import read_config, trains_a_part
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
+from backend.models.config import estimate
 from backend.models.frozen_parameters import may_match
 from backend.models.remote_code import check_config, decides_code, open_config
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
+_DRAWN_BYTES = 4
+"""Of a new weight: they are drawn in float32."""
 _DECIDED_ELSEWHERE = {
     "model_type": message("choose another model"), "architectures": message("choose another task.type"), "auto_map": message("choose another model"),
     "id2label": message("they come from the task"), "label2id": message("they come from the task"), "num_labels": message("they come from the task"),
@@ -83,6 +88,23 @@ def check_weights(spec: RunSpec, folder: Path | None = None) -> None:
         check_quantizer(wanted)
         return
     raise InputError("model.weights: {reason}", "model.weights", reason=reason)
+
+
+def check_new_weights(spec: RunSpec, folder: Path) -> None:
+    """Raises InputError if the weights drawn by `from_config` cannot fit in this computer's memory."""
+    if spec.model.initialise != "from_config":
+        return
+    parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total
+    if parameters * _DRAWN_BYTES > there:
+        raise InputError(
+            "model.initialise: the configuration results in at least {parameters:,.1f} billion "
+            "parameters, which would take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB "
+            "of memory; make the model smaller in model.config, or choose another model",
+            "model.initialise",
+            parameters=parameters / 1000000000.0,
+            parameters_2=parameters * _DRAWN_BYTES / 1000000000.0,
+            there=there / 1000000000.0,
+        )
 
 
 def check_master_weights(spec: RunSpec, precision: str | None = None) -> None:

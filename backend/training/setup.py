@@ -117,8 +117,6 @@ def set_up_run(
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = choose_device(folder, spec, engine_kind.devices)
-    model_options.check_optimizer(spec, choice.device.kind)
-    model_options.check_master_weights(spec, choice.precision)
     hosts.same(
         [choice.words, choice.precision],
         message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),
@@ -128,7 +126,7 @@ def set_up_run(
         stages.warn("precision", choice.warning)
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
-    planner.check_new_weights(spec, model.folder)
+    model_options.check_new_weights(spec, model.folder)
     model_options.check_weights(spec, model.folder)
     model_options.check_adapter(spec)
     splits = _read(folder, spec, model, earlier, stages, hosts)
@@ -185,6 +183,8 @@ def choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], l
         choice = devices.choose(spec, available, taken=taken)
         if choice.hosts == 1:
             folder.claim_devices(dict.fromkeys(choice.names))
+    model_options.check_optimizer(spec, choice.device.kind)
+    model_options.check_master_weights(spec, choice.precision)
     return choice
 
 

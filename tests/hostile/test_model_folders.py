@@ -21,14 +21,13 @@ from backend.contract.tokens.options import TokenOptions
 from backend.engines.jax.peft_files import StoredAdapter
 from backend.engines.torch.adapters import take_stored
 from backend.engines.torch.engine import TorchEngine
-from backend.hardware.planner import check_new_weights
 from backend.models import inspection, local_models
 from backend.models.adapter_files import read_adapter_config, weights_folder
 from backend.models.compatibility import RunNeeds
 from backend.models.config import check_changed, problem_of
 from backend.models.tokenizer_files import problem_of as problem_of_tokenizer
 from backend.models.tokenizer_files import read_tokenizer
-from backend.preflight.model_options import check_model_options
+from backend.preflight.model_options import check_model_options, check_new_weights
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
 from tests.backend.engines.example_batches import classes, loading
