@@ -135,7 +135,7 @@ class Jobs(QObject):
     def start_now(self, run: Path | str) -> str:
         """Start a queued run regardless of others; returns why that failed, or empty."""
         try:
-            RunFolder(run).leave_queue()
+            queue.start_now(RunFolder(run))
         except OSError as error:
             return tr("Couldn't start the run: {strerror}: {run}", strerror=error.strerror, run=run)
         return ""

@@ -65,7 +65,7 @@ def _start(arguments: Namespace) -> int:
         hint = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has already started"
         raise InputError(f"{folder.name}: this run is not in the queue; {hint}")
     try:
-        folder.leave_queue()
+        queue.start_now(folder)
     except OSError as error:
         raise InputError(f"{folder.queued}: it cannot be removed: {error.strerror}") from None
     print(f"{one_line(folder.name)}: it starts now, even if other runs are in progress")
@@ -74,7 +74,9 @@ def _start(arguments: Namespace) -> int:
 
 def _queue_arguments(parser: ArgumentParser) -> None:
     _arguments(parser)
-    parser.add_argument("move", metavar="MOVE", choices=list(MOVES), help="next, earlier or later")
+    parser.add_argument(
+        "move", metavar="MOVE", choices=list(MOVES), help="next (to the front), earlier or later (by one place)"
+    )
 
 
 def _move(arguments: Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder, run_folders
-from backend.contract.run.lock import CHANGE_TRIES, RunLocked, hold_lock, take_lock
+from backend.contract.run.lock import CHANGE_TRIES, LOCK_TRIES, RunLocked, hold_lock, take_lock
 
 Run = TypeVar("Run")
 DECIDING = ".queue.lock"
@@ -101,16 +101,33 @@ def move(folder: RunFolder, places: int) -> int | None:
         place = next((number for number, run in enumerate(waiting) if _is_same(run, folder)), None)
         if place is None:
             return None
-        order = [*waiting[:place], *waiting[place + 1 :]]
-        after = max(0, min(len(order), place + places))
-        order.insert(after, waiting[place])
+        others = [run for run in waiting if not _is_same(run, folder)]
+        after = max(0, min(len(others), place + places))
+        if after == place:
+            return place + 1
+        moments = [run.queued_since() or 0.0 for run in others]
+        moments.insert(after, _moment_between(moments[:after], moments[after:]))
+        order = [*others[:after], folder, *others[after:]]
         joined = -math.inf
-        # The same moments in another order, so that whoever joins next is still the last.
-        for run, since in zip(order, [run.queued_since() or 0.0 for run in waiting], strict=True):
-            joined = max(since, math.nextafter(joined, math.inf))
-            if joined != run.queued_since():
+        # The others, which may belong to other users, keep their moments, unless there is none between two of them.
+        for run, moment in zip(order, moments, strict=True):
+            joined = max(moment, math.nextafter(joined, math.inf))
+            if run.queued_since() not in (joined, None):  # None: it has just left the queue
                 run.rejoin_queue(joined)
         return after + 1
+
+
+def _moment_between(earlier: list[float], later: list[float]) -> float:
+    """When a run would have joined that is behind the one and before the other; one of them may be empty."""
+    if not earlier:
+        return later[0] - 1
+    return (earlier[-1] + later[0]) / 2 if later else earlier[-1] + 0.001
+
+
+def start_now(folder: RunFolder) -> None:
+    """Let a queued run begin regardless of others, but not while one is moved, which might queue it again."""
+    with _deciding(folder.path.parent):
+        folder.leave_queue()
 
 
 def take_turn(folder: RunFolder) -> list[RunFolder]:
@@ -125,18 +142,22 @@ def take_turn(folder: RunFolder) -> list[RunFolder]:
 
 @contextmanager
 def choosing_devices(folder: RunFolder) -> Iterator[frozenset[str]]:
-    """The devices that the folder's other runs use or need next; until the block ends, no other run chooses.
-
-    The lock is left out if it cannot be taken: then two runs may share a device, which is better than to fail.
-    """
+    """The devices that the folder's other runs use or need next; until the block ends, no other run chooses."""
     runs = folder.path.parent
-    with ExitStack() as stack:
-        with suppress(OSError, RunLocked):
-            stack.callback(os.close, take_lock(runs / DECIDING, CHANGE_TRIES, of_all_users=True))
+    with _deciding(runs, CHANGE_TRIES):
         queue = queue_of(runs)
         used = [run.claimed_devices() or () for run in queue.running if not _is_same(run, folder)]
         needed = [request.devices for run in queue.waiting if (request := run.device_request()).takes_all]
         yield frozenset().union(*used, *needed)
+
+
+@contextmanager
+def _deciding(runs: Path, tries: int = LOCK_TRIES) -> Iterator[None]:
+    """Hold the queue's lock; go without if it cannot be taken: two runs may share a device, which is better than to fail."""
+    with ExitStack() as stack:
+        with suppress(OSError, RunLocked):
+            stack.callback(os.close, take_lock(runs / DECIDING, tries, of_all_users=True))
+        yield
 
 
 def _is_same(one: RunFolder, other: RunFolder) -> bool:

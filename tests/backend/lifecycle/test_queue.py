@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from backend import process_tree
 from backend.contract.run import queue
 from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, ProcessRecord, RunFolder
-from backend.contract.run.lock import RunLocked, hold_lock
+from backend.contract.run.lock import RunLocked, hold_lock, is_locked
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
 
@@ -448,3 +449,60 @@ def test_a_run_moves_no_further_than_the_ends_of_the_queue_and_keeps_what_it_wai
 def test_a_run_that_does_not_wait_is_not_moved(line) -> None:
     assert queue.move(line[0], 1) is None
     assert not line[0].queued.exists()
+
+
+@pytest.fixture
+def queued(folder: RunFolder, run: MakeRun) -> Iterator[list[RunFolder]]:
+    """Three runs of the queue in their order, which this process holds."""
+    runs = [folder, run("b"), run("c")]
+    with ExitStack() as stack:
+        for number, one in enumerate(runs):
+            one.join_queue(after=time.time() + number)
+            stack.enter_context(hold_lock(one.lock))
+        yield runs
+
+
+@pytest.mark.parametrize(("number", "places", "order"), [(2, -2, [2, 0, 1]), (2, -1, [0, 2, 1]), (0, 2, [1, 2, 0])])
+def test_moving_a_run_changes_no_file_of_the_others(queued, number: int, places: int, order: list[int]) -> None:
+    others = [one for one in queued if one is not queued[number]]
+    before = [one.queued.stat().st_ino for one in others]
+    queue.move(queued[number], places)
+    assert waiting(queued[0]) == [queued[place].name for place in order]
+    assert [one.queued.stat().st_ino for one in others] == before
+
+
+def test_runs_that_joined_at_one_moment_are_moved(queued) -> None:
+    for one in queued:
+        one.rejoin_queue(1.0)
+    first, second, third = waiting(queued[0])
+    moved = next(one for one in queued if one.name == third)
+    assert queue.move(moved, -1) == 2
+    assert waiting(queued[0]) == [first, third, second]
+
+
+def test_a_run_that_leaves_the_queue_while_another_is_moved_is_not_queued_again(queued, monkeypatch) -> None:
+    found = queue.queue_of(queued[0].path.parent)
+    queued[1].leave_queue()
+    monkeypatch.setattr(queue, "queue_of", lambda runs: found)
+    queue.move(queued[2], -2)
+    assert not queued[1].queued.exists()
+
+
+def test_a_run_alone_in_the_queue_stays_first(folder: RunFolder) -> None:
+    folder.join_queue()
+    with hold_lock(folder.lock):
+        assert (queue.move(folder, -1), queue.move(folder, 1)) == (1, 1)
+
+
+def test_a_run_with_a_second_name_is_moved(queued) -> None:
+    queued[0].path.with_name("z-latest").symlink_to(queued[0].path)
+    queue.move(queued[0], 1)
+    assert [name for name in waiting(queued[0]) if name != "z-latest"] == ["b", queued[0].name, "c"]
+
+
+def test_a_run_is_not_started_now_while_another_is_moved(folder: RunFolder, monkeypatch) -> None:
+    folder.join_queue()
+    held: list[bool | None] = []
+    monkeypatch.setattr(RunFolder, "leave_queue", lambda run: held.append(is_locked(run.path.parent / queue.DECIDING)))
+    queue.start_now(folder)
+    assert held == [True]
