@@ -1,4 +1,4 @@
-"""Recognises a full disk, an exceeded quota, or an exceeded file size limit, and finds a way to go on that has room."""
+"""Recognises a full disk, an exceeded quota, or an exceeded file size limit, and finds settings with which the run has room."""
 
 import errno
 import re
@@ -38,7 +38,7 @@ class DiskRoom:
     """The step of the best checkpoint; None if the best is not kept, or not there."""
     keeps_best: bool
     model: int
-    """The final model."""
+    """The final model; 0 for an adapter, which takes less than a checkpoint."""
 
     @property
     def kept(self) -> list[int]:
@@ -61,6 +61,10 @@ class DiskRoom:
         size = max(self.checkpoints.values())
         return len(self.kept) * size + max(self.model, size if self.keeps_best else 0) - self._room()
 
+    def has_space_for_next(self) -> bool:
+        """Whether all checkpoints can stay for now: something else was deleted, or it was another disk (the cache) that is full."""
+        return self.free >= max(*self.checkpoints.values(), self.model) + SPARE
+
     def _room(self) -> int:
         return self.free + sum(self.checkpoints.values()) - SPARE
 
@@ -70,8 +74,9 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     number = next(filter(None, map(_number, chain(error))), 0)
     if not number:
         return None
-    room = measure_room(context, is_disk=number == errno.ENOSPC)
-    if room is None:
+    # With fewer checkpoints a file is as large as before.
+    room = measure_room(context, is_disk=number == errno.ENOSPC) if number != errno.EFBIG else None
+    if room is None or room.has_space_for_next():
         return Failure(MESSAGE, HINT, RunFix(resume=True))
     return _advise(room, context)
 
@@ -128,7 +133,8 @@ def measure_room(context: FailureContext, *, is_disk: bool) -> DiskRoom | None:
         if not sizes or spec is None or context.model is None:
             return None
         best = best_so_far(spec, landmarks(context.folder.events), max(sizes))
-        parameters = planner.count_parameters(spec, context.model)
+        saves_adapter = spec.adapter is not None and spec.adapter.get("saved") == "adapter"  # in each checkpoint too
+        parameters = 0 if saves_adapter else planner.count_parameters(spec, context.model)
     except (InputError, OSError):
         return None
     kept = best.step if best.keeps_checkpoint and best.step in sizes else None

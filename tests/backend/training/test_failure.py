@@ -27,6 +27,7 @@ from backend.models import hub
 from backend.training import loop
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog, read_events
+from backend.training.failures import disk_full
 from backend.training.failures.failure import FailureContext, failure_event
 from backend.training.pending_metrics import PendingSteps
 
@@ -365,7 +366,7 @@ def test_a_full_disk_is_recognized_from_what_every_library_raises(write, context
 
 
 def end_on_full_disk(
-    context: FailureContext, monkeypatch: pytest.MonkeyPatch, free_mb: int, *steps: int
+    context: FailureContext, monkeypatch: pytest.MonkeyPatch, free_mb: int, *steps: int, number: int = errno.ENOSPC
 ) -> events.RunFinished:
     """The end of a run with a 20 MB checkpoint at each step, on a disk with this much room; its model takes 18 MB."""
     for step in steps:
@@ -377,7 +378,7 @@ def end_on_full_disk(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
 
     def fail() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     return ended(fail, context)
 
@@ -393,9 +394,25 @@ def test_full_disk_with_room_for_the_model_alone_gets_no_more_checkpoints(contex
     assert event.mend == RunFix({"training.keep_checkpoints": 1, "training.checkpoint_every": "never"}, resume=True)
 
 
+def test_room_for_the_whole_model_is_not_asked_of_a_run_that_saves_an_adapter(context, monkeypatch):
+    run = context(evaluation={"best_metric": None}, adapter={"type": "lora", "saved": "adapter"})
+    event = end_on_full_disk(run, monkeypatch, 10, 1)
+    assert event.mend == RunFix({"training.keep_checkpoints": 1, "training.checkpoint_every": "never"}, resume=True)
+
+
 def test_full_disk_that_no_setting_helps_says_how_much_to_free(context, monkeypatch):
     event = end_on_full_disk(context(evaluation={"best_metric": "accuracy"}), monkeypatch, 1, 1, 2)
     assert event.hint.startswith("Free up at least 23 MB in ")
+
+
+def test_full_disk_of_a_run_that_has_room_keeps_its_checkpoints(context, monkeypatch):
+    event = end_on_full_disk(context(evaluation={"best_metric": None}), monkeypatch, 25, 1, 2)
+    assert (event.hint, event.mend) == (disk_full.HINT, RunFix(resume=True))
+
+
+def test_fewer_checkpoints_are_not_offered_for_a_file_that_may_not_be_so_large(context, monkeypatch):
+    event = end_on_full_disk(context(), monkeypatch, 5, 1, 2, 3, number=errno.EFBIG)
+    assert event.mend == RunFix(resume=True)
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_again(context, monkeypatch):
