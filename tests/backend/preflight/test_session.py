@@ -1,11 +1,18 @@
-"""What a run tells its engine of added tokens: which are new to the model, and what they replace."""
+"""What a run tells its engine of added tokens, and how rows of several files are measured."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from backend.contract.heads import Head
+from backend.data.features import load_into_memory
+from backend.data.rows import Rows
+from backend.metrics.metric import Predictions
 from backend.preflight.resolve import resolve
-from backend.preflight.session import new_tokens
+from backend.preflight.session import FeatureSession, new_tokens
 from backend.tokenizers.loading import open_tokenizer
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
@@ -47,3 +54,31 @@ def test_another_vocabulary_says_nothing_of_the_models_rows():
     folder = str(BERT_TINY.parent / "austen-gpt2")
     found = of_run(open_tokenizer(folder, options=OPTIONS), tokenizer=folder)
     assert (dict(found.pieces), found.known) == ({}, None)
+
+
+class Counting:
+    """A task whose only metric is the number of rows."""
+
+    head, evaluates_by = Head.SEQUENCE_CLASSIFICATION, "loss"
+
+    def decode(self, outputs, table, rows, *_):
+        """Nothing of what the engine says."""
+        return Predictions(rows.table)
+
+    def score(self, predictions, facts):
+        """Of these predictions."""
+        return {"rows": float(predictions.table.num_rows)}
+
+
+@pytest.mark.parametrize(
+    ("file_index", "metrics"),
+    [([1, 1], {"rows": 2}), ([0, 1], {"rows": 2, "a.txt/rows": 1, "b.txt/rows": 1})],
+    ids=["all held out from the last file", "of both files"],
+)
+def test_only_rows_of_several_files_are_also_measured_file_by_file(file_index: list[int], metrics: dict[str, float]):
+    table = pa.table({"input_ids": [[1], [2]]})
+    rows = Rows(table, ("a.txt", "b.txt"), np.array(file_index), np.arange(2), "")
+    engine = SimpleNamespace(constant_rows=False, device_memory_mb=lambda: None, evaluate=lambda batch: {})
+    spec = SimpleNamespace(evaluation=SimpleNamespace(metrics=()))
+    session = FeatureSession(spec, Counting(), {"max_length": 8}, {}, None, 0, engine)
+    assert session.score(rows, load_into_memory(iter(table.to_batches())), 2).metrics == metrics

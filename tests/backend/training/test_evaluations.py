@@ -91,20 +91,3 @@ def test_resumed_run_makes_up_for_the_evaluation_that_a_pause_cut_off(tmp_path: 
     loop.run(folder)
 
     assert evaluated_steps(folder) == [2, 4]
-
-
-def test_rows_of_a_single_file_are_measured_once(tmp_path: Path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.txt").write_text("A warm and funny film.\n" * 60, encoding="utf-8")
-    values = {
-        "task": {"type": "masked_lm", "max_length": 32},
-        "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
-        "data": {"train": [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], "validation": 0.1},
-        "training": {"max_steps": 1, "checkpoint_every": "never", "batch_size": 8},
-        "evaluation": {"every": 1},
-    }
-    folder = RunFolder(tmp_path)
-    folder.spec.write_text(spec_file.dump(values), encoding="utf-8")
-    assert loop.run(folder) == 0
-    [found] = [event for event in read_events(folder.events) if isinstance(event, EvaluationFinished)]
-    assert not any("/" in name for name in found.metrics)
