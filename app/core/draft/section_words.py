@@ -35,13 +35,15 @@ def source_words(draft: Draft, source: SourceEntry | None, files: Sequence[str] 
     if isinstance(train, list) and len(train) > 1:
         return trn("{count} file", "{count} files", len(train))
     path = train[0] if isinstance(train, list) and train else train
-    name = PurePath(path.rstrip("/\\")).name if isinstance(path, str) else ""
-    if len(files) < 2:
-        return name
-    count = len(files)
-    if has_magic(name):
-        return _joined(name, trn("{count} file", "{count} files", count))
-    return _joined(name, trn("folder with {count} file", "folder with {count} files", count))
+    path = path if isinstance(path, str) else ""
+    return folder_words(path, len(files)) if len(files) > 1 else formatting.name_of_path(path)
+
+
+def folder_words(path: str, count: int) -> str:
+    """`corpus · folder with 3 files`, of a pattern `*.txt · 3 files`; without a path `3 files`."""
+    if not path or has_magic(path):
+        return _joined(formatting.name_of_path(path), trn("{count} file", "{count} files", count))
+    return _joined(formatting.name_of_path(path), trn("folder with {count} file", "folder with {count} files", count))
 
 
 def _columns(draft: Draft, task: TaskEntry) -> str:

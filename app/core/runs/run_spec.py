@@ -23,6 +23,8 @@ class RunSubject:
     model: str = ""
     engine: str = ""
     data: str = ""
+    train_path: str = ""
+    """Its only path of training files: a file, a folder or a pattern; empty if its spec names several, or none."""
 
 
 def read_subject(folder: RunFolder) -> RunSubject:
@@ -44,6 +46,7 @@ def _read(spec: Path, name: str, changed: int) -> RunSubject:
         str(draft.get("model.name_or_path") or ""),
         str(draft.get("hardware.engine") or ""),
         ", ".join(formatting.name_of_path(str(file)) for file in files[:2]),
+        str(files[0]) if len(files) == 1 and draft.get("data.source", "files") == "files" else "",
     )
 
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.actions import Action
+from app.core.draft.section_words import folder_words
 from app.core.i18n import tr, trn
 from app.core.runs.run_obstacles import button_obstacles
 from app.core.runs.run_spec import read_subject
@@ -450,7 +451,8 @@ def _subtitle(watcher: RunWatcher) -> str:
     parts = [formatting.name_of_path(state.model)] if state.model else []
     if data is not None:
         names = ", ".join(map(formatting.name_of_path, data.files))
-        files = trn("{count} file", "{count} files", len(data.files)) if len(data.files) > MOST_NAMED else names
+        count = len(data.files)
+        files = folder_words(read_subject(watcher.folder).train_path, count) if count > MOST_NAMED else names
         parts.append(tr("on {files}", files=files) if files else "")
         return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
     return " ".join(parts) or str(watcher.folder.path)

@@ -201,6 +201,14 @@ def test_skipped_rows_and_warnings_ask_for_attention(read):
     assert "new one was drawn" in panel.journal.attention.text()
 
 
+def test_many_files_of_one_folder_are_named_by_it(runs, shown):
+    folder = RunFolder(runs / "sentiment-finished")
+    folder.spec.write_text(folder.spec.read_text().replace("train: train.csv", "train: /data/corpus"))
+    folder.events.write_bytes(folder.events.read_bytes().replace(b'["train.csv"]', b'["a.csv","b.csv","c.csv"]'))
+    subtitle = shown("sentiment-finished").header.subtitle.text()
+    assert subtitle.startswith("bert-tiny on corpus · folder with 3 files · ")
+
+
 def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
     pill = shown(diverged.name).controls.pill
     assert (pill.text(), pill.kind()) == ("Finished", "warning")
