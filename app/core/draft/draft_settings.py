@@ -223,7 +223,12 @@ def fix_words(fix: RunFix) -> str:
     if not fix.changes:
         return tr("Retry")
     named = {key: value for key, value in fix.changes.items() if value is not None}
-    settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in named.items())
+    settings = ", ".join(
+        tr("no more checkpoints")
+        if (key, value) == ("training.checkpoint_every", "never")
+        else f"{title_of_key(key)} {value_words(value)}"
+        for key, value in named.items()
+    )
     if fix.is_retry:
         return tr("Try again with {settings}", settings=settings)
     return (
