@@ -7,10 +7,9 @@ writes. torch.distributed.checkpoint pickles its index, or leaves a file for eac
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from io import BufferedRandom
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from safetensors import safe_open
@@ -48,10 +47,15 @@ def write(path: Path, parts: Mapping[str, Part], metadata: dict[str, str], group
         for name, part in parts.items():
             if part.is_whole and group.rank:
                 continue
-            values = part.rows.detach().to("cpu").contiguous().reshape(-1)
-            row_bytes = prod(part.shape[1:]) * values.element_size()
-            file.seek(start + places[name]["data_offsets"][0] + part.first * row_bytes)
-            values.view(torch.uint8).numpy().tofile(file)
+            write_rows(file, start + places[name]["data_offsets"][0], part)
+
+
+def write_rows(file: BinaryIO, start: int, part: Part) -> None:
+    """Write the part of a tensor that starts at byte `start`. Raises OSError with the system's number."""
+    values = part.rows.detach().to("cpu").contiguous().reshape(-1)
+    file.seek(start + part.first * prod(part.shape[1:]) * values.element_size())
+    file.write(values.view(torch.uint8).numpy().data)  # numpy's own `tofile` says that it failed, but not why
+    file.flush()
 
 
 def _write_header(path: Path, parts: Mapping[str, Part], metadata: dict[str, str]) -> None:
@@ -69,7 +73,7 @@ def _write_header(path: Path, parts: Mapping[str, Part], metadata: dict[str, str
         file.truncate(8 + len(words) + end)
 
 
-def _read_header(file: BufferedRandom) -> tuple[dict[str, Any], int]:
+def _read_header(file: BinaryIO) -> tuple[dict[str, Any], int]:
     """The header, and where the values start."""
     length = int.from_bytes(file.read(8), "little")
     return json.loads(file.read(length)), 8 + length

@@ -1,5 +1,7 @@
 """Several processes train the model that one process trains, for every head, and compute each row once."""
 
+import errno
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,7 @@ from backend.contract.spec import TrainingSection
 from backend.engines.torch import process_group
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.process_group import ProcessGroup
+from backend.engines.torch.shared_file import Part, write_rows
 from tests.backend.engines import on_processes
 from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.on_processes import EVALUATED, HANGS
@@ -211,3 +214,11 @@ def test_every_process_starts_with_the_first_ones_weights(tiny, tmp_path, monkey
 
 def test_the_first_process_does_not_wait_forever_for_one_that_hangs(groups):
     assert groups[HANGS] == "collective_failed"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
+@pytest.mark.parametrize("rows", [1, 100_000])
+def test_a_process_whose_rows_the_disk_refuses_can_say_why_to_the_others(rows: int):
+    with Path("/dev/full").open("r+b", buffering=0) as disk, pytest.raises(OSError, match="No space") as refused:
+        write_rows(disk, 0, Part(torch.ones(rows, 2), (rows, 2)))
+    assert refused.value.errno == errno.ENOSPC
