@@ -23,9 +23,11 @@ _AT_ONCE = 1 << 20
 
 def round_stochastically(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Replace contiguous float32 values by numbers of bfloat16, up or down at random; returns the same tensor."""
-    for bits in values.view(torch.int32).flatten().split(_AT_ONCE):
-        # A carry goes into the upper bits; infinity has none below them.
-        bits.add_(_draw(len(bits), generator)).bitwise_and_(-_LOW)
+    for part in values.view(-1).split(_AT_ONCE):
+        is_nan = part.isnan()
+        # A carry goes into the upper bits; infinity has none below them. CUDA's NaN has all, and would become -0.
+        part.view(torch.int32).add_(_draw(len(part), generator)).bitwise_and_(-_LOW)
+        part.masked_fill_(is_nan, torch.nan)
     return values
 
 

@@ -30,7 +30,12 @@ def test_the_expectation_of_a_rounded_value_is_the_value(part: float, sign: int)
 def test_numbers_of_bfloat16_stay():
     values = torch.tensor([0.0, -0.0, 1.0, -3.140625, 2.0**-130, float("inf"), float("-inf")])
     assert torch.equal(round_stochastically(values.clone(), generator()).float(), values)
-    assert round_stochastically(torch.tensor([float("nan")]), generator()).isnan().all()
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF], ids=["CPU", "CUDA"])
+def test_a_weight_of_nan_stays_nan(bits: int):
+    values = torch.tensor([bits], dtype=torch.int32).view(torch.float32)
+    assert round_stochastically(values, generator()).isnan().all()
 
 
 def test_a_seed_decides_how_values_are_rounded():
