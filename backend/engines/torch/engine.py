@@ -244,8 +244,9 @@ class TorchEngine:
         """Load the whole model once more, in the first process and its memory, with the weights that were trained."""
         assert self._shards is not None
         place = folder / "parts"
-        if self._group.rank == 0:
-            place.mkdir(parents=True)
+        with self._group.share_error():
+            if self._group.rank == 0:
+                place.mkdir(parents=True)
         try:
             sharded_checkpoint.save(place, self._shards, self._frozen, None, self._group)
             if self._group.rank == 0:
