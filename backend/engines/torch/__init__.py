@@ -13,7 +13,7 @@ from backend.engines.engine import Split
 from backend.engines.weight_formats import FORMATS
 
 if TYPE_CHECKING:
-    from backend.engines.torch.process_group import ProcessGroup
+    from backend.engines.torch.distributed.process_group import ProcessGroup
 
 
 class Settings(Section):
@@ -77,7 +77,7 @@ class TorchEntry:
 
         lean_imports.install()
         if TorchEntry._group is not None:
-            from backend.engines.torch.leading_engine import LeadingEngine
+            from backend.engines.torch.distributed.leading_engine import LeadingEngine
 
             return LeadingEngine(TorchEntry._group)
         from backend.engines.torch.engine import TorchEngine
@@ -90,14 +90,14 @@ class TorchEntry:
         from backend.engines.torch import lean_imports
 
         lean_imports.install()
-        from backend.engines.torch.process_group import ProcessGroup
+        from backend.engines.torch.distributed.process_group import ProcessGroup
 
         TorchEntry._group = ProcessGroup.join(rank, count, rendezvous)
 
     @staticmethod
     def follow() -> None:
         """Compute what the first process wants, until it is done."""
-        from backend.engines.torch import leading_engine
+        from backend.engines.torch.distributed import leading_engine
 
         assert TorchEntry._group is not None
         leading_engine.follow(TorchEntry._group)
@@ -106,7 +106,7 @@ class TorchEntry:
     @staticmethod
     def leave_processes() -> None:
         """Let the other processes end."""
-        from backend.engines.torch.leading_engine import END
+        from backend.engines.torch.distributed.leading_engine import END
 
         assert TorchEntry._group is not None
         TorchEntry._group.send(END, {})

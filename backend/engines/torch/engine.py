@@ -19,6 +19,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory, sharded_checkpoint
+from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.dropout import speed_up_dropout
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
@@ -27,13 +28,12 @@ from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.process_group import ProcessGroup
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
 from backend.engines.torch.unpadded import Unpadding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
-    from backend.engines.torch.sharded_model import ShardedModel
+    from backend.engines.torch.distributed.sharded_model import ShardedModel
 
 
 class TorchEngine:
@@ -94,7 +94,9 @@ class TorchEngine:
         return loaded
 
     def _divide(self, loading: LoadRequest) -> "ShardedModel":
-        from backend.engines.torch.sharded_model import ShardedModel  # imports torch's distributed tensors (a second)
+        from backend.engines.torch.distributed.sharded_model import (
+            ShardedModel,
+        )  # imports torch's distributed tensors (a second)
 
         memory.return_blocks()
         offloads = _settings(loading).cpu_offload

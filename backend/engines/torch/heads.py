@@ -25,9 +25,9 @@ from transformers import (
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
+from backend.engines.torch.distributed.process_group import is_sharded
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
 from backend.engines.torch.model_tail import can_repeat, ends_linear, trains_before
-from backend.engines.torch.process_group import is_sharded
 from backend.engines.torch.target_logits import TargetLogits
 from backend.models.architectures import BEAM_CLASSES, explain_unsupported
 

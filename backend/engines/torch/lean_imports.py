@@ -126,7 +126,7 @@ def install() -> None:
         _stand_in(name)
     _skip_normal_on_meta()
     _recognise_plain_tensors()
-    # As in Apple's builds. Process groups are in torch itself and work all the same (`process_group.py`).
+    # As in Apple's builds. Process groups are in torch itself and work all the same (`distributed/process_group.py`).
     torch.distributed.is_available = lambda: False
     list_models_once()
     if "transformers.loss" not in sys.modules:

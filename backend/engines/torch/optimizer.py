@@ -16,7 +16,7 @@ from backend.engines.torch.sparse_embedding import SparseEmbedding
 from backend.engines.torch.stochastic_rounding import RoundedWeights, total_norm
 
 if TYPE_CHECKING:
-    from backend.engines.torch.sharded_model import ShardedModel
+    from backend.engines.torch.distributed.sharded_model import ShardedModel
 
 OPTIONS = "training.optimizer_options"
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from backend.engines.torch import shared_file
 from backend.engines.torch.checkpoint import OPTIMIZER, WEIGHTS, read_metadata, reading, take_weights
+from backend.engines.torch.distributed import shared_file
+from backend.engines.torch.distributed.process_group import ProcessGroup
+from backend.engines.torch.distributed.shared_file import Part
 from backend.engines.torch.optimizer import Optimizer
-from backend.engines.torch.process_group import ProcessGroup
-from backend.engines.torch.shared_file import Part
 from backend.engines.torch.sparse_embedding import convert_words
 
 if TYPE_CHECKING:
-    from backend.engines.torch.sharded_model import ShardedModel
+    from backend.engines.torch.distributed.sharded_model import ShardedModel
 
 
 def save(

@@ -21,11 +21,12 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
 from backend.data.batches import Batch
 from backend.engines.engine import Engine, StepNumbers
-from backend.engines.torch import Settings, TorchEntry, leading_engine, process_group, target_logits
+from backend.engines.torch import Settings, TorchEntry, target_logits
+from backend.engines.torch.distributed import leading_engine, process_group
+from backend.engines.torch.distributed.leading_engine import LeadingEngine
+from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.engine import TorchEngine
-from backend.engines.torch.leading_engine import LeadingEngine
 from backend.engines.torch.lean_imports import import_bitsandbytes
-from backend.engines.torch.process_group import ProcessGroup
 from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 
@@ -204,7 +205,7 @@ def main() -> int:
     for name in {task["name"].partition("-")[0] for task in tasks}:
         import_module(f"transformers.models.{name}.modeling_{name}")  # once, instead of in each process
     if any(task.get("strategy") == "fsdp" for task in tasks):
-        import_module("backend.engines.torch.sharded_model")  # distributed tensors take seconds too
+        import_module("backend.engines.torch.distributed.sharded_model")  # distributed tensors take seconds too
     children = []
     for size in sizes:
         for rank in range(size or 1):

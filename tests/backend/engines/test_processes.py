@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
-from backend.engines.torch import process_group
+from backend.engines.torch.distributed import process_group
+from backend.engines.torch.distributed.process_group import ProcessGroup
+from backend.engines.torch.distributed.shared_file import Part, write_rows
 from backend.engines.torch.engine import TorchEngine
-from backend.engines.torch.process_group import ProcessGroup
-from backend.engines.torch.shared_file import Part, write_rows
 from tests.backend.engines import on_processes
 from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.on_processes import EVALUATED, HANGS

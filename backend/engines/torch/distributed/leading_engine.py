@@ -16,8 +16,8 @@ from backend.contract.spec import ModelSection, Section, TrainingSection
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.initial_weights import NewTokens
 from backend.engines.torch import Settings
+from backend.engines.torch.distributed.process_group import Call, ProcessGroup
 from backend.engines.torch.engine import TorchEngine
-from backend.engines.torch.process_group import Call, ProcessGroup
 
 
 class LeadingEngine:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import torch
 from safetensors import safe_open
 
-from backend.engines.torch.process_group import ProcessGroup
+from backend.engines.torch.distributed.process_group import ProcessGroup
 
 _NAMES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",

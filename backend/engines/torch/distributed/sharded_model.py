@@ -23,8 +23,8 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import layer_norm
 
 from backend.contract.errors import InputError
-from backend.engines.torch.process_group import ProcessGroup
-from backend.engines.torch.shared_file import Part
+from backend.engines.torch.distributed.process_group import ProcessGroup
+from backend.engines.torch.distributed.shared_file import Part
 
 _CALL = "run_gathered"
 """The method that FSDP takes for a forward pass of the whole model."""
