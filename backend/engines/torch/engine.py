@@ -18,7 +18,7 @@ from backend.contract.heads import Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
-from backend.engines.torch import Settings, checkpoint, memory, sharded_checkpoint
+from backend.engines.torch import Settings, checkpoint, memory
 from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.dropout import speed_up_dropout
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
@@ -212,7 +212,7 @@ class TorchEngine:
         What each process has of a divided model is written before this returns, into the same files.
         """
         if self._shards is not None:
-            sharded_checkpoint.save(folder, self._shards, self._frozen, self._optimizer, self._group)
+            self._shards.save(folder, self._frozen, self._optimizer)
             return lambda: None
         return checkpoint.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
@@ -220,7 +220,7 @@ class TorchEngine:
         """Restore what `save` wrote, bit-exact, in any number of processes."""
         if self._shards is not None:
             assert self._optimizer is not None
-            sharded_checkpoint.restore(folder, self._shards, self._frozen, self._optimizer)
+            self._shards.restore(folder, self._frozen, self._optimizer)
             return ""
         # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
         frozen = self._frozen if self._training is not None else checkpoint.omitted_weights(folder, self._model)
@@ -250,7 +250,7 @@ class TorchEngine:
             if self._group.rank == 0:
                 place.mkdir(parents=True)
         try:
-            sharded_checkpoint.save(place, self._shards, self._frozen, None, self._group)
+            self._shards.save(place, self._frozen, None)
             if self._group.rank == 0:
                 whole = TorchEngine()
                 whole.load(replace(self._loading, devices=("cpu",)))

@@ -4,9 +4,11 @@ A block's weights are gathered for its forward and its backward pass; those outs
 stay gathered in between. The optimizer sees only plain tensors: the rows of this process.
 """
 
+import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -23,8 +25,12 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import layer_norm
 
 from backend.contract.errors import InputError
+from backend.engines.torch.checkpoint import OPTIMIZER, WEIGHTS, read_metadata, reading, take_weights
+from backend.engines.torch.distributed import shared_file
 from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.distributed.shared_file import Part
+from backend.engines.torch.optimizer import Optimizer
+from backend.engines.torch.sparse_embedding import convert_words
 
 _CALL = "run_gathered"
 """The method that FSDP takes for a forward pass of the whole model."""
@@ -56,14 +62,41 @@ class ShardedModel:
         """The norm of all processes' gradients, from that of this one's."""
         return self._group.add_up(norm.square()).sqrt()
 
-    def weights(self, left_out: frozenset[str]) -> dict[str, Part]:
+    def save(self, folder: Path, frozen: frozenset[str], optimizer: Optimizer | None) -> None:
+        """Write both files of `checkpoint.py` together; without an optimizer, only the weights.
+
+        Raises OSError if the disk is full.
+        """
+        weights = self._weights(frozen)
+        shared_file.write(folder / WEIGHTS, weights, {"format": "pt"}, self._group)
+        if optimizer is not None:
+            metadata = {"scaler": json.dumps({}), "words": ""}
+            shared_file.write(folder / OPTIMIZER, _state_parts(optimizer.state(), weights), metadata, self._group)
+
+    def restore(self, folder: Path, frozen: frozenset[str], optimizer: Optimizer) -> None:
+        """Restore this process's rows of what any number of processes wrote. Raises RunFailed as `checkpoint.restore` does."""
+        wanted = self._weights(frozen)
+
+        def part_of(key: str, shape: tuple[int, ...]) -> Part | None:
+            part = wanted.get(key) or wanted.get(key.partition(".")[2])
+            return part if part is not None and part.shape == shape else None
+
+        with reading(folder):
+            weights = shared_file.read(folder / WEIGHTS, part_of)
+            state = shared_file.read(folder / OPTIMIZER, part_of)
+            stored = read_metadata(folder / OPTIMIZER).get("words", "")
+            convert_words(state, weights, stored, "", wanted[stored].first if stored else 0)
+            take_weights({name: part.rows for name, part in wanted.items()}, weights)
+            optimizer.restore(state)
+
+    def _weights(self, frozen: frozenset[str]) -> dict[str, Part]:
         """The parts of the model's state; tied weights once, under their first name."""
         self._model.reshard()
         parameters = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         return {
             name: self._part(value)
             for name, value in self._model.state_dict().items()
-            if name not in left_out and (name in self._named or name not in parameters)
+            if name not in frozen and (name in self._named or name not in parameters)
         }
 
     def run(self, compute: Callable[[], Returned]) -> Returned:
@@ -75,6 +108,17 @@ class ShardedModel:
             return Part(value, tuple(value.shape), is_whole=True)
         first = self._group.rank * -(-value.shape[0] // self._group.size)  # as torch.chunk divides rows
         return Part(_rows(value), tuple(value.shape), min(first, value.shape[0]))
+
+
+def _state_parts(state: Mapping[str, torch.Tensor], weights: Mapping[str, Part]) -> dict[str, Part]:
+    found: dict[str, Part] = {}
+    for key, value in state.items():
+        weight = weights[key.partition(".")[2]]
+        is_sharded = value.ndim > 0 and value.shape == weight.rows.shape
+        found[key] = (
+            Part(value, weight.shape, weight.first) if is_sharded else Part(value, tuple(value.shape), is_whole=True)
+        )
+    return found
 
 
 def _rows(weight: Any) -> torch.Tensor:
