@@ -29,7 +29,7 @@ SECONDS_TO_LIST = 60.0
 OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "pegasus")
 """Families whose activations leave float16's range (https://github.com/huggingface/transformers/pull/10956)."""
 FSDP = "fsdp"
-"""The value of `hardware.strategy` with which processes divide a model."""
+"""The value of `hardware.strategy` that shards a model over processes."""
 _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 """In the hub names of such models: flan-t5-base, byt5-small, mT5_multilingual_XLSum, madlad400-3b-mt …"""
 

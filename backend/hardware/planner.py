@@ -218,7 +218,7 @@ class TrainingLoad:
 
     @property
     def _gathered_bytes(self) -> float:
-        """What all processes hold of a divided model while they compute: what is outside of the blocks, and two blocks.
+        """What all processes hold of a sharded model while they compute: what is outside of the blocks, and two blocks.
 
         Of one block also the gradients, twice, while they are added up.
         """
@@ -287,7 +287,7 @@ class TrainingLoad:
     def _saving_bytes(self) -> float:
         """Float32 copies of what an adapter is merged into: all of them, or if the model is in less than float32, one.
 
-        The others are then in files of the run, whose pages the system can take back. Of a divided model the first
+        The others are then in files of the run, whose pages the system can take back. Of a sharded model the first
         process loads all of it once more, in the computer's memory, and replaces what it has from the file.
         """
         whole = _REPLACED * self._weights_bytes if self._is_sharded and self.on_cpu else 0.0
@@ -311,7 +311,7 @@ class TrainingLoad:
     def _slack(self) -> float:
         """What the allocator takes for blocks of many sizes.
 
-        On a CPU with float32 weights it keeps freed blocks, unless the model is divided. With others, float32 copies of weights come and go between
+        On a CPU with float32 weights it keeps freed blocks, unless the model is sharded. With others, float32 copies of weights come and go between
         activations, unless less than float32 is computed.
         """
         keeps = self.on_cpu and not self._is_sharded and "float32" in (self._format, self.precision)

@@ -26,7 +26,7 @@ def import_config(values: dict[str, Any]) -> ImportedSpec:
     kind = str(config.take("distributed_type")).upper()
     result.add(hardware={"device": "cpu" if config.take("use_cpu", False) else _DEVICES.get(kind)})
     if kind in _SHARDED:
-        result.unmatched.append(f"distributed_type: {kind} (hardware.strategy: fsdp divides a model here)")
+        result.unmatched.append(f"distributed_type: {kind} (hardware.strategy: fsdp shards a model here)")
     elif kind in _TPUS:
         result.unmatched.append(f"distributed_type: {kind} (JAX trains on TPUs: hardware.engine: jax)")
     elif kind not in ("NO", "FSDP", *_DEVICES):

@@ -47,7 +47,7 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
 
 
 def check_processes(spec: RunSpec) -> None:
-    """Raises InputError for processes that the engine does not use, that have no rows, or that cannot divide the model."""
+    """Raises InputError for processes that the engine does not use, that have no rows, or that cannot shard the model."""
     engine = registry.find("engine", spec.hardware.engine, _FIELD)
     wanted, rows = spec.hardware.processes, spec.training.batch_size
     if problem := _find_sharding_problem(spec, engine):
@@ -72,7 +72,7 @@ def check_processes(spec: RunSpec) -> None:
 
 
 def _find_sharding_problem(spec: RunSpec, engine: Any) -> tuple[str, str] | None:
-    """The field and the reason why the model cannot be divided among processes, or None."""
+    """The field and the reason why the model cannot be sharded, or None."""
     given = spec.hardware.model_extra or {}
     if given.get("strategy") != FSDP:
         if given.get("cpu_offload") is True and "cpu_offload" in engine.Settings.model_fields:
@@ -81,16 +81,16 @@ def _find_sharding_problem(spec: RunSpec, engine: Any) -> tuple[str, str] | None
     optimizer = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
     if "strategy" not in engine.Settings.model_fields:
         return "hardware.strategy", message(
-            "{title} divides a model with hardware.parallelism: fsdp; set that, and remove this", title=engine.title
+            "{title} shards a model with hardware.parallelism: fsdp; set that, and remove this", title=engine.title
         )
     if count_processes(spec.hardware) == 1:
         return "hardware.strategy", message(
-            "fsdp divides a model among several processes, and this run has one; raise hardware.processes, or set "
+            "fsdp shards a model over several processes, and this run has one; raise hardware.processes, or set "
             "this to ddp"
         )
     if spec.model.weights in QUANTIZED:
         return "model.weights", message(
-            "fsdp cannot divide weights in 4 or 8 bits; choose bfloat16, or set hardware.strategy to ddp"
+            "fsdp cannot shard weights in 4 or 8 bits; choose bfloat16, or set hardware.strategy to ddp"
         )
     if not getattr(optimizer, "elementwise", False):
         return "training.optimizer", message(

@@ -64,7 +64,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
 
 
 def check_weights(spec: RunSpec, folder: Path | None = None) -> None:
-    """Raises InputError if the run cannot hold its weights as `model.weights` says, or divide those of this model."""
+    """Raises InputError if the run cannot hold its weights as `model.weights` says, or shard those of this model."""
     wanted = spec.model.weights
     if folder is not None:
         _check_layer_drop(spec, folder)
@@ -164,7 +164,7 @@ def check_adapter(spec: RunSpec) -> None:
 
 
 def _check_layer_drop(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError if processes that gather a divided model together would each skip other layers."""
+    """Raises InputError if processes that gather a sharded model together would each skip other layers."""
     if (spec.hardware.model_extra or {}).get("strategy") != FSDP:
         return
     config = read_config(folder, spec)

@@ -40,7 +40,7 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
         except InputError as error:  # the model is whole, and its user is asked when it is opened
             log.write(Warned(time=time.time(), code="not_agreed", message=str(error)))
     else:
-        session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
+        session.engine.export(folder.model)  # takes part in gathering sharded weights, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
 
 

@@ -65,7 +65,7 @@ class TorchEngine:
         self._facts, self._training, self._loading = loading.head, loading.training, loading
         shards = self._group.size > 1 and loading.training is not None and _settings(loading).strategy == "fsdp"
         with memory.translate_out_of_memory():
-            # A divided model reaches the device block by block: all of it may not fit.
+            # A sharded model reaches the device block by block: all of it may not fit.
             self._model, loaded = load_model(replace(loading, devices=("cpu",)) if shards else loading)
             if loading.training is not None and loading.adapter is not None:
                 import_bitsandbytes()  # before PEFT does
@@ -81,7 +81,7 @@ class TorchEngine:
             self._group.prepare(self._device, _settings(loading).collective_timeout)
             self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
             if shards:
-                self._shards = self._divide(loading)
+                self._shards = self._shard(loading)
             else:
                 self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(
@@ -93,7 +93,7 @@ class TorchEngine:
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded
 
-    def _divide(self, loading: LoadRequest) -> "ShardedModel":
+    def _shard(self, loading: LoadRequest) -> "ShardedModel":
         from backend.engines.torch.distributed.sharded_model import (
             ShardedModel,
         )  # imports torch's distributed tensors (a second)
@@ -111,7 +111,7 @@ class TorchEngine:
         with memory.translate_out_of_memory(), self._group.computing_together():
             if self._words is not None:
                 self._words.begin(micro_batches)
-            # A divided model's gradients are added up after each micro-batch: unlike all of them, a part fits.
+            # A sharded model's gradients are added up after each micro-batch: unlike all of them, a part fits.
             losses = [
                 self._gradients(own, denominator if counts else math.inf, step, number)
                 for number, (own, counts) in enumerate(map(self._own_rows, micro_batches))
@@ -127,7 +127,7 @@ class TorchEngine:
         return StepResult(loss=loss, gradient_norm=norm.to(loss.device))
 
     def _own_rows(self, batch: Batch) -> tuple[Batch, bool]:
-        """This process's rows, maybe none, and whether they count; a divided model needs some in every process."""
+        """This process's rows, maybe none, and whether they count; a sharded model needs some in every process."""
         if self._shards is None:
             return self._group.own_rows(batch), True
         return self._group.own_or_first_row(batch)
@@ -209,7 +209,7 @@ class TorchEngine:
     def save(self, folder: Path) -> Finish:
         """Save weights and optimizer state, exact, as safetensors; copied now, written by the returned function.
 
-        What each process has of a divided model is written before this returns, into the same files.
+        What each process has of a sharded model is written before this returns, into the same files.
         """
         if self._shards is not None:
             self._shards.save(folder, self._frozen, self._optimizer)

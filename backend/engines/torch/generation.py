@@ -23,7 +23,7 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 def write(model: Any, batch: Batch, settings: GenerationSettings, *, together: bool = False) -> list[np.ndarray]:
     """The new ids of every row of a batch without filler rows, up to the end token.
 
-    With `together` the model is divided: every process computes until the last of them has ended its texts.
+    With `together` the model is sharded: every process computes until the last of them has ended its texts.
     Raises InputError if the model's generation settings are not valid in transformers.
     """
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))

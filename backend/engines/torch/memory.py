@@ -20,7 +20,7 @@ _LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
 
 
 _BLOCK = 1 << 20
-"""Bytes from which a divided model's blocks are returned: those of a matrix, not those of a vector."""
+"""Bytes from which a sharded model's blocks are returned: those of a matrix, not those of a vector."""
 _threshold = _LARGE
 """From how many bytes a block is mapped by itself, and returned when it is free."""
 _keeps_freed = False
@@ -110,7 +110,7 @@ def keep_freed() -> None:
 def return_blocks() -> None:
     """Return every block of more than 1 MiB to the kernel once it is free, from now on.
 
-    A divided model gathers its layers one after another. glibc raises its own limit to the largest block that was
+    A sharded model gathers its layers one after another. glibc raises its own limit to the largest block that was
     freed, and from its heap two processes of 136 M parameters took a quarter more than from mapped blocks.
     """
     global _threshold

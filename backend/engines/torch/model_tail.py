@@ -97,7 +97,7 @@ class ModelTail:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where the model computes: the weights of a divided one may wait elsewhere."""
+    """Where the model computes: those of a sharded model may wait elsewhere."""
     return getattr(model, "computes_on", None) or next(model.parameters()).device
 
 

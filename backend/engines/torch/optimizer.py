@@ -96,7 +96,7 @@ class Optimizer:
         tensors = {
             f"{key}.{name}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
             for name, parameter in self._named
-            for key, value in self._inner.state.get(self._rounded.stand_in(parameter), {}).items()
+            for key, value in self._inner.state.get(self._rounded.master_of(parameter), {}).items()
             if value is not None and key not in unsaved
         }
         if self._words is not None:
@@ -118,7 +118,7 @@ class Optimizer:
         for name, parameter in self._named:
             if name in by_name:
                 values = {key: self._to_device(key, value, parameter) for key, value in by_name[name].items()}
-                take(self._rounded.stand_in(parameter), values)
+                take(self._rounded.master_of(parameter), values)
         if self._words is not None:
             words = {key.removeprefix("words."): value for key, value in tensors.items() if key.startswith("words.")}
             self._words.restore(words)

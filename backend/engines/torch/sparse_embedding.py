@@ -165,7 +165,7 @@ def convert_words(
 ) -> None:
     """Convert a checkpoint's optimizer state where its run trained a word embedding by rows, and this one does not.
 
-    Or the other way round: `stored` and `wanted` name the embeddings that are trained so, if any. Of a divided one
+    Or the other way round: `stored` and `wanted` name the embeddings that are trained so, if any. Of a sharded model
     `weights` has the rows from `first` on. The decay that rows have been waiting for is applied.
     """
     if stored == wanted:

@@ -49,15 +49,15 @@ class RoundedWeights:
 
     def __init__(self, parameters: Sequence[nn.Parameter], seed: int) -> None:
         self._seed = seed
-        self._stand_ins = {each: _stand_in(each) for each in parameters if each.dtype is torch.bfloat16}
+        self._master_parameters = {each: _make_master(each) for each in parameters if each.dtype is torch.bfloat16}
 
-    def stand_in(self, parameter: nn.Parameter) -> nn.Parameter:
+    def master_of(self, parameter: nn.Parameter) -> nn.Parameter:
         """What the optimizer knows in place of a parameter, which may be itself."""
-        return self._stand_ins.get(parameter, parameter)
+        return self._master_parameters.get(parameter, parameter)
 
     def replace_in(self, groups: Groups) -> Groups:
-        """The groups with stand-ins."""
-        return [{**group, "params": [self.stand_in(each) for each in group["params"]]} for group in groups]
+        """The groups with master parameters."""
+        return [{**group, "params": [self.master_of(each) for each in group["params"]]} for group in groups]
 
     @torch.no_grad()
     def step(self, optimizer: Any, number: int) -> None:
@@ -68,16 +68,16 @@ class RoundedWeights:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         generator: torch.Generator | None = None
-        for parameter, stand_in in self._stand_ins.items():
+        for parameter, master in self._master_parameters.items():
             if parameter.grad is None:
                 continue
             if generator is None:
                 generator = torch.Generator(parameter.device).manual_seed(_seed(self._seed, number))
-            empty, stand_in.data = stand_in.data, _as_float32(parameter)
-            stand_in.grad, parameter.grad = _as_float32(parameter.grad), None
+            empty, master.data = master.data, _as_float32(parameter)
+            master.grad, parameter.grad = _as_float32(parameter.grad), None
             optimizer.step()
-            parameter.copy_(round_stochastically(stand_in.data, generator))  # exact
-            stand_in.data, stand_in.grad = empty, None
+            parameter.copy_(round_stochastically(master.data, generator))  # exact
+            master.data, master.grad = empty, None
 
 
 def total_norm(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -88,7 +88,7 @@ def total_norm(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.linalg.vector_norm(torch.stack(norms))
 
 
-def _stand_in(parameter: nn.Parameter) -> nn.Parameter:
+def _make_master(parameter: nn.Parameter) -> nn.Parameter:
     one = torch.zeros((), device=parameter.device)
     return nn.Parameter(one.expand(parameter.shape))  # of the same shape, in the memory of one number
 

@@ -55,7 +55,7 @@ _POSITIONS = ("position_embeddings", "position_ids")
 """Arguments of every layer that have an entry for each token, (batch or 1, length, …)."""
 
 
-class Rows:
+class PackedRows:
     """The tokens of a padded grid of rows, laid end to end; rows of the same length are next to each other."""
 
     def __init__(self, attention_mask: np.ndarray, device: torch.device) -> None:
@@ -72,12 +72,12 @@ class Rows:
         self._positions: dict[int, tuple[Any, Any]] = {}  # what layers share, by its id, padded and flat
 
     @cached_property
-    def of_one_length(self) -> "list[_Group]":
+    def equal_length_groups(self) -> "list[_Group]":
         """The rows in groups without padding."""
         return self._groups(1.0)
 
     @cached_property
-    def of_similar_length(self) -> "list[_Group]":
+    def similar_length_groups(self) -> "list[_Group]":
         """The rows in fewer groups with a little padding."""
         return self._groups(SIMILAR_LENGTH)
 
@@ -146,7 +146,7 @@ class _Group:
 class RowMask(NamedTuple):
     """Takes the place of a layer's attention mask, which it keeps for attention that needs it after all."""
 
-    rows: Rows
+    rows: PackedRows
     padded: torch.Tensor | None
 
 
@@ -155,8 +155,8 @@ class Unpadding:
 
     def __init__(self, model: Any, head: Head, device: torch.device) -> None:
         self._head, self._device = head, device
-        self._rows: Rows | None = None
-        self._inside: Rows | None = None  # the rows whose tokens are in the layers now
+        self._rows: PackedRows | None = None
+        self._inside: PackedRows | None = None  # the rows whose tokens are in the layers now
         self._layers = _layers(model, head)
         for layer in self._layers:
             layer.register_forward_pre_hook(self._flatten, with_kwargs=True)
@@ -179,7 +179,7 @@ class Unpadding:
             and mask.any()
             and _is_in_one_piece(mask)
         ):
-            self._rows = Rows(mask, self._device)
+            self._rows = PackedRows(mask, self._device)
         try:
             yield
         finally:
@@ -250,7 +250,7 @@ def _attention(
         attended = sdpa_attention_forward(module, own_query, own_key, own_value, padded, **options)[0]
         return rows.flatten(attended), None  # (1, tokens, heads, head_size)
     window = options.get("sliding_window")
-    groups = rows.of_similar_length if options.get("dropout") and not window else rows.of_one_length
+    groups = rows.similar_length_groups if options.get("dropout") and not window else rows.equal_length_groups
     sizes, found = [group.tokens for group in groups], []
     # each (heads, tokens, head_size)
     for group, *parts in zip(groups, *(each[0].split(sizes, dim=1) for each in (query, key, value)), strict=True):

@@ -1,4 +1,4 @@
-"""Owns what the tests of several training processes run, and starts groups of them as forks of one process.
+"""What the tests of several training processes run; starts groups of them as forks of one process.
 
 Tasks as JSON in, numbers as JSON out. Torch is imported once; nothing is computed before the forks.
 """

@@ -141,7 +141,7 @@ def test_fifty_steps_give_the_same_loss_curve(size, tiny, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_divided_model_computes_in_bfloat16_what_a_whole_one_does(tiny, tmp_path):
+def test_a_sharded_model_computes_in_bfloat16_what_a_whole_one_does(tiny, tmp_path):
     task = make_tasks(tiny, tmp_path, LONG_STEPS)["fsdp, tied"]
     task |= {"precision": "bfloat16", "exports": False, "checkpoint": ""}
     both = on_processes.start((2,), [task | {"strategy": strategy} for strategy in ("ddp", "fsdp")], tmp_path)[2]
@@ -165,7 +165,7 @@ def test_each_generated_text_is_that_of_one_process(name, alone, together):
 
 
 @pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, rows"])
-def test_one_process_continues_a_divided_models_checkpoint(name, tasks, together):
+def test_one_process_continues_a_sharded_models_checkpoint(name, tasks, together):
     engine = on_processes.open_engine(tasks[name])
     engine.restore(on_processes.checkpoint_of(tasks[name], SIZES[0]))
     [after] = on_processes.take_step_after(tasks[name], engine)
@@ -173,7 +173,7 @@ def test_one_process_continues_a_divided_models_checkpoint(name, tasks, together
 
 
 @pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, lora"])
-def test_a_divided_model_is_saved_as_the_whole_one(name, tasks, alone, together):
+def test_a_sharded_model_is_saved_as_the_whole_one(name, tasks, alone, together):
     one, three = (
         load_file(Path(tasks[name]["checkpoint"]) / f"model-of-{size}" / "model.safetensors") for size in (1, *SIZES)
     )

@@ -112,9 +112,9 @@ def test_a_decoder_that_sees_ahead_still_does():
 
 def test_layers_share_the_positions_of_the_tokens(monkeypatch: pytest.MonkeyPatch):
     flattened: list[Any] = []
-    flatten = unpadded.Rows.flatten
+    flatten = unpadded.PackedRows.flatten
     monkeypatch.setattr(
-        unpadded.Rows, "flatten", lambda rows, padded: flattened.append(padded) or flatten(rows, padded)
+        unpadded.PackedRows, "flatten", lambda rows, padded: flattened.append(padded) or flatten(rows, padded)
     )
     head = Head.CAUSAL_LM
     model = tiny_model("llama", AutoModelForCausalLM)

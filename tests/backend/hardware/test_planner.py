@@ -68,7 +68,7 @@ def logits_mb(engine: str, rows: int) -> float:
     return language - plain
 
 
-def test_of_a_divided_model_a_process_holds_its_part_and_what_is_gathered():
+def test_of_a_sharded_model_a_process_holds_its_part_and_what_is_gathered():
     load = work(hardware={"processes": 4, "strategy": "fsdp"})
     load = replace(load, split=planner.split(load.spec, MODEL, 4))
     found, whole = peak(load, 8), 4 * load.parameters / planner.MB

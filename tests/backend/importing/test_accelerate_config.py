@@ -46,7 +46,7 @@ def test_fsdp_and_its_offload_are_taken_over():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"distributed_type": "DEEPSPEED"}, "distributed_type: DEEPSPEED (hardware.strategy: fsdp divides a model here)"),
+        ({"distributed_type": "DEEPSPEED"}, "distributed_type: DEEPSPEED (hardware.strategy: fsdp shards a model here)"),
         ({"distributed_type": "XLA"}, "distributed_type: XLA (JAX trains on TPUs: hardware.engine: jax)"),
         ({"distributed_type": "MULTI_NPU"}, "distributed_type: MULTI_NPU (hardware.device is auto)"),
         ({"deepspeed_config": {"zero_stage": 3}}, "deepspeed_config.zero_stage: 3"),

@@ -144,11 +144,11 @@ def _burnish(task: str, folder: Path, threads: int) -> dict:
 
 
 def _products(task: str, folder: Path, threads: int) -> dict:
-    from products import Products
+    from matmul_recorder import MatmulRecorder
 
-    with Products() as products:
+    with MatmulRecorder() as matmuls:
         rows = _trained(folder, {"threads": threads})["rows"]
-    return {"rate": rows / products.seconds()}
+    return {"rate": rows / matmuls.seconds()}
 
 
 def _two(task: str, folder: Path, threads: int) -> dict:
@@ -211,12 +211,12 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
 
 
 def _predict_products(task: str, folder: Path, threads: int) -> dict:
-    from products import Products
+    from matmul_recorder import MatmulRecorder
 
     rows, score = _opened(folder, threads)
-    with Products() as products:
+    with MatmulRecorder() as matmuls:
         score()
-    return {"rate": rows / products.seconds()}
+    return {"rate": rows / matmuls.seconds()}
 
 
 def _opened(folder: Path, threads: int) -> tuple[int, Callable[[], object]]:

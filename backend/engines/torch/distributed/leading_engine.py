@@ -59,7 +59,7 @@ class LeadingEngine:
         return self._own.continue_prompt(input_ids, settings)
 
     def save(self, folder: Path) -> Finish:
-        """Save what the first process has, or of a divided model what each has; how many there are leaves no trace."""
+        """Save what the first process has, or of a sharded model what each has; how many there are leaves no trace."""
         if self._is_sharded:
             self._group.send("save", {"folder": str(folder)})
         return self._own.save(folder)

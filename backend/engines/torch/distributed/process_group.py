@@ -204,7 +204,7 @@ class ProcessGroup:
 
     @contextmanager
     def computing_together(self) -> Iterator[None]:
-        """Raises RunFailed if the others do not answer while a divided model computes: FSDP talks to them itself."""
+        """Raises RunFailed if the others do not answer while a sharded model computes: FSDP talks to them itself."""
         try:
             yield
         except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Divides a model among the processes that train it (PyTorch's FSDP2): of each weight a process keeps some of the rows.
+"""Shards a model over the processes that train it (PyTorch's FSDP2): of each weight a process keeps some of the rows.
 
 A block's weights are gathered for its forward and its backward pass; those outside of the blocks (embeddings, the head)
 stay gathered in between. The optimizer sees only plain tensors: the rows of this process.
@@ -32,7 +32,7 @@ from backend.engines.torch.distributed.shared_file import Part
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.sparse_embedding import convert_words
 
-_CALL = "run_gathered"
+_FORWARD_METHOD = "run_gathered"
 """The method that FSDP takes for a forward pass of the whole model."""
 
 Returned = TypeVar("Returned")
@@ -45,7 +45,7 @@ class ShardedModel:
         self, model: Any, group: ProcessGroup, device: torch.device, precision: str, *, offloads: bool
     ) -> None:
         self._model, self._group = model, group
-        _divide(model, group, device, precision, offloads=offloads)
+        _shard(model, group, device, precision, offloads=offloads)
         self._named: dict[str, Any] = dict(model.named_parameters())
         self.trained = [(name, nn.Parameter(_rows(each))) for name, each in self._named.items() if each.requires_grad]
         """This process's rows of each weight that trains, with its name in the model; maybe none."""
@@ -101,7 +101,7 @@ class ShardedModel:
 
     def run(self, compute: Callable[[], Returned]) -> Returned:
         """Run what uses the model in another way than by its forward pass, with its outer weights gathered."""
-        return getattr(self._model, _CALL)(compute)
+        return getattr(self._model, _FORWARD_METHOD)(compute)
 
     def _part(self, value: torch.Tensor) -> Part:
         if not isinstance(value, DTensor):
@@ -126,7 +126,7 @@ def _rows(weight: Any) -> torch.Tensor:
         return weight.to_local()
 
 
-def _divide(model: Any, group: ProcessGroup, device: torch.device, precision: str, *, offloads: bool) -> None:
+def _shard(model: Any, group: ProcessGroup, device: torch.device, precision: str, *, offloads: bool) -> None:
     mesh = group.mesh(device)
     offloading = CPUOffloadPolicy() if offloads and device.type != "cpu" else OffloadPolicy()
     # A block is gathered in the format that it computes in: autocast would keep its own copies of all blocks' weights
@@ -145,20 +145,22 @@ def _divide(model: Any, group: ProcessGroup, device: torch.device, precision: st
         fully_shard(model, mesh=mesh, offload_policy=offloading, reshard_after_forward=False)
     except ValueError as error:
         raise InputError(
-            "hardware.strategy: PyTorch cannot divide this model ({error}); set it to ddp",
+            "hardware.strategy: PyTorch cannot shard this model ({error}); set it to ddp",
             "hardware.strategy",
             error=next(iter(str(error).splitlines()), ""),
         ) from error
-    chooses = any(name.endswith("experts") and isinstance(part, nn.ModuleList) for name, part in model.named_modules())
-    model.set_reduce_scatter_unused_params(chooses)  # each process's rows use other experts
+    has_experts = any(
+        name.endswith("experts") and isinstance(part, nn.ModuleList) for name, part in model.named_modules()
+    )
+    model.set_reduce_scatter_unused_params(has_experts)  # each process's rows use other experts
     for module in model.modules():
         if isinstance(module, FSDPModule):
             # Sums, because a loss is divided by the targets of all processes; plain ones, because gloo has no others.
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)
     model.computes_on = device
-    setattr(model, _CALL, lambda compute: compute())
-    register_fsdp_forward_method(model, _CALL)
+    setattr(model, _FORWARD_METHOD, lambda compute: compute())
+    register_fsdp_forward_method(model, _FORWARD_METHOD)
     # Nothing here changes what a block returns in place.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
 

@@ -20,7 +20,7 @@ class OptimizerEntry(Protocol):
 
     It may also have `requires`, a package that must be installed, `devices`, the kinds that it runs on (else any), `paged`,
     whether its state leaves the device when that is full, `elementwise`, whether it updates each number of a weight by
-    itself (else processes cannot divide its weights), and `state_of(name, shape, options)`, the float32 values that are
+    itself (else its weights cannot be sharded), and `state_of(name, shape, options)`, the float32 values that are
     stored for one parameter.
     """
 

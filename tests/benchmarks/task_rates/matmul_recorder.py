@@ -15,7 +15,7 @@ _PRODUCTS = {
 _ROUNDS = 3
 
 
-class Products(TorchDispatchMode):
+class MatmulRecorder(TorchDispatchMode):
     """While it is entered, counts the matrix products that are computed, attention's among them, by shapes and strides."""
 
     def __init__(self) -> None:
