@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from backend.engines.torch.random_bits import draw_bits
+
 _STEPS = 1 << 16
 """Each element is decided by 16 bits."""
 
@@ -13,16 +15,12 @@ _STEPS = 1 << 16
 def dropout(values: torch.Tensor, probability: float) -> torch.Tensor:
     """Zero each element with this probability, to 1/65,536, and scale the others so that the mean stays.
 
-    The bits are those of SFC64 (numpy), seeded from torch's generator: so a step's seed decides them, and a layer that
-    is computed again in the backward pass draws the same.
+    A step's seed decides which, and a layer that is computed again in the backward pass draws the same.
     """
     dropped = round(probability * _STEPS)
     if dropped >= _STEPS:
         return values * 0
-    seed = int(torch.randint(torch.iinfo(torch.int64).max, ()))
-    count = values.numel()
-    bits = np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.int16)[:count]
-    kept = torch.from_numpy(bits >= dropped - _STEPS // 2).view(values.shape)
+    kept = torch.from_numpy(draw_bits(values.numel()).view(np.int16) >= dropped - _STEPS // 2).view(values.shape)
     return _Dropout.apply(values, kept, _STEPS / (_STEPS - dropped))
 
 

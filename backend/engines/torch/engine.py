@@ -1,7 +1,6 @@
 """TorchEngine: one model, trained and evaluated with PyTorch."""
 
 import gc
-import hashlib
 import math
 import shutil
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
+from backend.engines.torch.random_bits import derive_seed
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
 from backend.engines.torch.unpadded import Unpadding
 
@@ -134,7 +134,7 @@ class TorchEngine:
 
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
-        torch.manual_seed(_dropout_seed(self._training.seed, step, number, self._group.rank))
+        torch.manual_seed(derive_seed(self._training.seed, step, number, self._group.rank))
         with self._unpadding.for_batch(batch):
             with self._precision.autocast():
                 answer = self._answer(batch)
@@ -280,11 +280,6 @@ class TorchEngine:
 
 def _settings(loading: LoadRequest) -> Settings:
     return loading.hardware if isinstance(loading.hardware, Settings) else Settings()
-
-
-def _dropout_seed(seed: int, step: int, micro_batch: int, rank: int) -> int:
-    key = hashlib.blake2b(f"{seed}/{step}/{micro_batch}/{rank}".encode(), digest_size=8).digest()
-    return int.from_bytes(key, "little")
 
 
 def _insert_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:

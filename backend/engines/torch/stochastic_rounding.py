@@ -5,7 +5,6 @@ would lose them. Here a weight becomes one of its two neighbors in bfloat16, the
 expectation is the exact value (Zamirai et al. 2020, Revisiting BFloat16 Training).
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 from torch import nn
 
 from backend.engines.torch.optimizers.optimizer import Groups
+from backend.engines.torch.random_bits import derive_seed, draw_bits
 
 _LOW = 1 << 16
 """A float32 has so many values between two neighboring numbers of bfloat16, which are its upper 16 bits."""
@@ -35,10 +35,7 @@ def _draw(count: int, generator: torch.Generator) -> torch.Tensor:
     """Whole numbers from 0 to 65,535; int32. (count,)"""
     if generator.device.type != "cpu":
         return torch.randint(_LOW, (count,), dtype=torch.int32, device=generator.device, generator=generator)
-    # torch draws one number after another there.
-    seed = int(torch.randint(torch.iinfo(torch.int64).max, (), generator=generator))
-    drawn = np.random.SFC64(seed).random_raw(-(-count // 4)).view(np.uint16)[:count]
-    return torch.from_numpy(drawn.astype(np.int32))
+    return torch.from_numpy(draw_bits(count, generator).astype(np.int32))
 
 
 class RoundedWeights:
@@ -72,7 +69,9 @@ class RoundedWeights:
             if parameter.grad is None:
                 continue
             if generator is None:
-                generator = torch.Generator(parameter.device).manual_seed(_seed(self._seed, number))
+                generator = torch.Generator(parameter.device).manual_seed(
+                    derive_seed(self._seed, number, "rounding") >> 1
+                )
             empty, master.data = master.data, _as_float32(parameter)
             master.grad, parameter.grad = _as_float32(parameter.grad), None
             optimizer.step()
@@ -95,8 +94,3 @@ def _make_master(parameter: nn.Parameter) -> nn.Parameter:
 
 def _as_float32(values: torch.Tensor) -> torch.Tensor:
     return values.detach().to(torch.float32, memory_format=torch.contiguous_format)
-
-
-def _seed(seed: int, step: int) -> int:
-    key = hashlib.blake2b(f"{seed}/{step}/rounding".encode(), digest_size=8).digest()
-    return int.from_bytes(key, "little") >> 1
