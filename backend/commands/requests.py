@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
@@ -22,9 +21,6 @@ PROMISES = {
 }
 LEAVES = "it leaves the queue"
 """How a waiting run reacts to a request to stop or pause."""
-
-MOVES = {"next": -sys.maxsize, "earlier": -1, "later": 1}
-"""Places that a queued run is moved by."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -75,7 +71,7 @@ def _start(arguments: Namespace) -> int:
 def _queue_arguments(parser: ArgumentParser) -> None:
     _arguments(parser)
     parser.add_argument(
-        "move", metavar="MOVE", choices=list(MOVES), help="next (to the front), earlier or later (by one place)"
+        "move", metavar="MOVE", choices=list(queue.MOVES), help="next (to the front), earlier or later (by one place)"
     )
 
 
@@ -83,7 +79,7 @@ def _move(arguments: Namespace) -> int:
     folder = requested_run(arguments.run)
     folder.check(to_write=True)
     try:
-        place = queue.move(folder, MOVES[arguments.move])
+        place = queue.move(folder, queue.MOVES[arguments.move])
     except RunLocked:
         raise InputError(f"{folder.name}: another run is about to start; try again") from None
     except OSError as error:

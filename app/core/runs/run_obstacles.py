@@ -1,15 +1,15 @@
 """Says why something cannot be done with a run now, in a few words; empty if it can."""
 
-import sys
 from collections.abc import Callable, Container, Sequence
 
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import RunResults, RunStatus
+from backend.contract.run.queue import MOVES
 
 MAX_COMPARED = 20
-QUEUE_MOVES = {"move_first": -sys.maxsize, "move_earlier": -1, "move_later": 1}
-"""Action → the places that a queued run is moved by."""
+QUEUE_MOVES = {f"move_{name}": places for name, places in MOVES.items()}
+"""Action → the number of places by which it moves a queued run."""
 
 
 def resume_obstacle(run: RunSummary | RunStatus) -> str:
@@ -40,7 +40,7 @@ def move_obstacles(run: RunSummary | None, queue: Sequence[RunSummary]) -> dict[
         return dict.fromkeys(QUEUE_MOVES, tr("Select a queued run."))
     first = "" if place > 0 else tr("The run is already first in the queue.")
     last = "" if place < len(queue) - 1 else tr("The run is already last in the queue.")
-    return {"move_first": first, "move_earlier": first, "move_later": last}
+    return {"move_next": first, "move_earlier": first, "move_later": last}
 
 
 def button_obstacles(run: RunStatus, results: RunResults, requests: Container[str]) -> dict[str, str]:

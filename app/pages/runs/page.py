@@ -56,7 +56,7 @@ BUTTONS = {
 }
 """Key → words, icon, role."""
 MOVES = {
-    "move_first": (tr("Start next"), "play"),
+    "move_next": (tr("Start next"), "play"),
     "move_earlier": (tr("Start earlier"), "chevron-left"),
     "move_later": (tr("Start later"), "chevron-right"),
 }
@@ -201,7 +201,7 @@ class Page(QWidget):
             "open": (tr("Open selected run"), ""),
             "resume": (tr("Resume selected run"), "Ctrl+R"),
             "start_now": (tr("Start selected queued run now"), ""),
-            "move_first": (tr("Start selected queued run next"), ""),
+            "move_next": (tr("Start selected queued run next"), ""),
             "move_earlier": (tr("Start selected queued run earlier"), ""),
             "move_later": (tr("Start selected queued run later"), ""),
             "stop": (tr("Stop selected run"), ""),

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder
 from backend.contract.run.lock import CHANGE_TRIES, LOCK_TRIES, RunLocked, hold_lock, take_lock
 
 Run = TypeVar("Run")
+MOVES = {"next": -sys.maxsize, "earlier": -1, "later": 1}
+"""How a person moves a queued run → the number of places, as `move` takes it."""
 DECIDING = ".queue.lock"
 """In the runs' folder; held while a run checks whether it is its turn or chooses its devices, so that two never do at once."""
 

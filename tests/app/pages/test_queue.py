@@ -222,7 +222,7 @@ def test_a_queued_run_can_be_started_in_the_list(table, waiting):
 def test_a_queued_run_can_be_put_first_in_the_list(qtbot, table, waiting):
     table.table.choose(waiting[1].path)
     assert table.detail.text().startswith("Starts after “sentiment” finishes; 2 of 2 in the queue · ")
-    table.moves["move_first"].click()
+    table.moves["move_next"].click()
     qtbot.waitUntil(lambda: "; 1 of 2 in the queue" in table.detail.text())
     assert [button.isEnabled() for button in table.moves.values()] == [False, False, True]
 
