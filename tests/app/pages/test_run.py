@@ -167,22 +167,9 @@ def test_a_perplexity_does_not_share_its_axis_with_an_accuracy(qtbot, shown, run
     assert plots.metrics._view.viewRange()[1][1] < 2
 
 
-def test_metric_plots_that_have_no_room_above_each_other_are_shown_one_at_a_time(qtbot, styled):
-    plots = [LivePlot(title, [SeriesStyle("value", title, "line", "plot_1")]) for title in ("Accuracy", "Perplexity")]
-    window = QWidget()
-    qtbot.addWidget(window)
-    page = MetricPlots(plots, ["Accuracy", "Perplexity"])
-    page.setParent(window)
-    page.resize(400, 500)
-    window.show()
-    assert [plot.isVisible() for plot in plots] == [True, True]
-    page.resize(400, page.minimumSizeHint().height())
-    assert [plot.isVisible() for plot in plots] == [True, False]
-    page.switch.findChildren(QPushButton)[1].click()
-    assert [plot.isVisible() for plot in plots] == [False, True]
-
-
-def test_metric_plots_look_again_whether_they_have_room_once_they_have_points(qtbot, styled):
+@pytest.fixture
+def two_plots(qtbot, styled):
+    """Two plots of metrics in a window, and their page."""
     plots = [LivePlot(title, [SeriesStyle("value", title, "line", "plot_1")]) for title in ("Accuracy", "Perplexity")]
     window = QWidget()
     qtbot.addWidget(window)
@@ -190,6 +177,20 @@ def test_metric_plots_look_again_whether_they_have_room_once_they_have_points(qt
     page.setParent(window)
     page.resize(400, 2 * plots[0].minimumSizeHint().height() + 10)
     window.show()
+    assert [plot.isVisible() for plot in plots] == [True, True]
+    return plots, page
+
+
+def test_metric_plots_that_have_no_room_above_each_other_are_shown_one_at_a_time(two_plots):
+    plots, page = two_plots
+    page.resize(400, page.minimumSizeHint().height())
+    assert [plot.isVisible() for plot in plots] == [True, False]
+    page.switch.findChildren(QPushButton)[1].click()
+    assert [plot.isVisible() for plot in plots] == [False, True]
+
+
+def test_metric_plots_look_again_whether_they_have_room_once_they_have_points(qtbot, two_plots):
+    plots, _ = two_plots
     for plot in plots:
         plot.append("value", [1.0, 2.0], [0.5, 0.6])
     qtbot.waitUntil(lambda: not plots[1].isVisible())

@@ -153,10 +153,16 @@ def test_a_toast_carries_one_button_and_is_gone_after_it(qtbot, styled):
     assert overlay.messages() == []
 
 
-def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
+@pytest.fixture
+def window(qtbot, styled) -> QWidget:
+    """One of 900 × 600 that is not shown yet."""
     window = QWidget()
     qtbot.addWidget(window)
     window.resize(900, 600)
+    return window
+
+
+def test_toasts_stack_and_the_same_words_are_not_repeated(window: QWidget):
     window.show()
     overlay = ToastOverlay(window)
     for text in ("one", "two", "one", "three", "four", "five"):
@@ -166,10 +172,7 @@ def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
     assert window.rect().contains(overlay.geometry())
 
 
-def test_toasts_stay_above_a_bar_while_it_is_visible(qtbot, styled):
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(900, 600)
+def test_toasts_stay_above_a_bar_while_it_is_visible(window: QWidget):
     bar = QWidget(window)
     bar.setGeometry(0, 540, 900, 50)
     window.show()
@@ -190,10 +193,7 @@ def test_toasts_stay_above_a_bar_while_it_is_visible(qtbot, styled):
     assert bar.geometry().top() > overlay.geometry().bottom() > 480
 
 
-def test_toasts_follow_a_bar_that_is_moved_with_what_contains_it(qtbot, styled):
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(900, 600)
+def test_toasts_follow_a_bar_that_is_moved_with_what_contains_it(window: QWidget):
     card = QWidget(window)
     card.setGeometry(0, 100, 900, 200)
     bar = QWidget(card)
