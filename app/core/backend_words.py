@@ -48,6 +48,8 @@ KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("e
 """What the cells of a column hold."""
 TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
 """Of a vocabulary's pieces."""
+CHOICES = (tr("epoch"), tr("never"))
+"""What a field takes besides numbers."""
 OTHERS = (tr("CPU"), tr("a common name"), tr("Optimizer options"))
 
 COLUMNS = {

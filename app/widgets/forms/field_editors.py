@@ -209,7 +209,7 @@ class MixedEditor(Editor):
     def __init__(self, field: FieldSchema) -> None:
         self._box = QuietComboBox()
         self._box.setEditable(True)
-        self._box.addItems([str(choice) for choice in field.choices if choice is not None])
+        self._box.addItems([field.choice_words(choice) for choice in field.choices if choice is not None])
         super().__init__(field, self._box)
         line = self._box.lineEdit()
         assert line is not None
@@ -221,7 +221,7 @@ class MixedEditor(Editor):
         return mixed_value(self._box.currentText(), self.field)
 
     def set_value(self, value: Any) -> None:
-        self._box.setEditText(mixed_text(value))
+        self._box.setEditText(self.field.choice_words(value) if value in self.field.choices else mixed_text(value))
 
 
 class PathEditor(Editor):

@@ -227,9 +227,13 @@ def help_lines(field: FieldSchema, key: str) -> list[str]:
     if field.unit:
         lines.append(tr("Unit: {unit}", unit=field.unit))
     if "default" in field.schema:
-        lines.append(tr("Default: {value_words}", value_words=value_words(field.default)))
+        lines.append(tr("Default: {value_words}", value_words=_default_words(field)))
     lines.append(tr("In a spec: {key}", key=key))
     return lines
+
+
+def _default_words(field: FieldSchema) -> str:
+    return field.choice_words(field.default) if field.default in field.choices else value_words(field.default)
 
 
 def value_words(value: Any) -> str:

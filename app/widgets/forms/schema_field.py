@@ -77,6 +77,10 @@ class FieldSchema:
         """A choice's display title."""
         return str(self.schema.get("choices", {}).get(choice, {}).get("title") or choice)
 
+    def choice_words(self, choice: Any) -> str:
+        """A choice in a line that takes other values too; in the current language."""
+        return translate_word(self.choice_title(choice)) if self.editor == "mixed" else str(choice)
+
     @property
     def member_kinds(self) -> tuple[str, ...]:
         """The JSON types of a list's members; empty if they are lists or mappings."""
@@ -170,7 +174,7 @@ _KIND_WORDS = {
 
 def accepted_words(field: FieldSchema) -> str:
     """The allowed values of a field, for people: `epoch`, `never` or a whole number."""
-    words = [f"“{choice}”" for choice in field.choices if choice is not None]
+    words = [f"“{field.choice_words(choice)}”" for choice in field.choices if choice is not None]
     words += [_kind_words(kind, field) for kind in field.kinds if kind in _KIND_WORDS]
     if field.nullable:
         words.append(tr("nothing"))
@@ -240,8 +244,9 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
     text = text.strip()
     if not text:
         return None if field.nullable else ""
-    if text in field.choices:
-        return text
+    for choice in field.choices:
+        if choice is not None and text in (choice, field.choice_words(choice)):
+            return choice
     if ("array" in field.kinds and text.startswith("[")) or ("object" in field.kinds and text.startswith("{")):
         try:
             return parse(text, field.title)

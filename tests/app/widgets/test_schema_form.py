@@ -104,6 +104,14 @@ def test_a_field_takes_words_and_numbers(qtbot, form: SchemaForm, text: str, val
     assert form.mistakes() == {}
 
 
+def test_a_word_is_shown_in_german_and_taken_in_both_languages(qtbot, german, form: SchemaForm):
+    form.show_values({"checkpoint_every": "never"})
+    assert form.editor("checkpoint_every").target.currentText() == "nie"
+    for text, value in (("Epoche", "epoch"), ("never", "never")):
+        typed(qtbot, form, "checkpoint_every", text)
+        assert form.values()["checkpoint_every"] == value
+
+
 def test_another_word_is_refused_with_the_choices(qtbot, form: SchemaForm):
     typed(qtbot, form, "checkpoint_every", "daily")
     assert form.mistakes() == {"checkpoint_every": "Enter “epoch”, “never” or a whole number."}
