@@ -110,10 +110,10 @@ def _resume(arguments: Namespace) -> int:
         engine_choice.check_engine(spec)
     else:
         spec = new_run.change_engine(folder, spec, checkpoints, arguments.engine, new_optimizer=arguments.new_optimizer)
+    position = engine_choice.position(spec)
+    _refuse_queue_of_hosts(position, arguments)  # before a change deletes checkpoints
     if arguments.changes:
         spec = new_run.change_settings(folder, spec, arguments.changes)
-    position = engine_choice.position(spec)
-    _refuse_queue_of_hosts(position, arguments)
     return _run(folder if position.is_first else joining.join(folder.path, position), spec, arguments)
 
 

@@ -10,6 +10,7 @@ from backend import registry
 from backend.contract import spec_file
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE
 from backend.contract.errors import InputError
+from backend.contract.lengths import FITTED
 from backend.contract.messages import join, message
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import CHANGED_AT_RESUME
@@ -17,6 +18,7 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import write_whole
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
+from backend.preflight.datasets import make_task
 from backend.preflight.resolve import SPLITS, read_run, resolve
 from backend.training.checkpoints import Checkpoints
 from backend.training.resume import best_so_far
@@ -149,7 +151,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             started=started,
             error=error,
         ) from None
-    was, now = _flatten(before.model_dump(mode="json")), _flatten(spec.model_dump(mode="json"))
+    was, now = (_flatten({**one.model_dump(mode="json"), "task": _with_lengths(one)}) for one in (before, spec))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
     found = [
         key for key in changed if not (_is_harmless(key, was, now) or (other_engine and key.startswith("hardware.")))
@@ -174,6 +176,12 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             way=hint,
         )
     return True
+
+
+def _with_lengths(spec: RunSpec) -> dict[str, Any]:
+    """The task's settings with the lengths that are its defaults, which a start writes into the spec."""
+    defaults = type(make_task(spec).settings)(type=spec.task["type"]).model_dump()
+    return {**{name: defaults[name] for name in FITTED & defaults.keys()}, **spec.task}
 
 
 def _is_harmless(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

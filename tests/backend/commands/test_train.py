@@ -133,6 +133,19 @@ def test_a_run_of_the_removed_bridge_is_not_resumed(burnish, runs: Path) -> None
     assert not run.lock.exists()
 
 
+def test_resuming_on_several_hosts_with_the_queue_is_refused_before_anything_is_changed(burnish, runs: Path) -> None:
+    run = RunFolder(runs / "pod")
+    run.path.mkdir(parents=True)
+    values = spec_file.read(resource("demo", "sentiment.yaml"))
+    hosts = {"engine": "jax", "hosts": 2, "coordinator": "localhost:12345"}
+    run.spec.write_text(spec_file.dump({**values, "hardware": hosts}), encoding="utf-8")
+
+    done = burnish("resume", run.path, "--queue", "--set=training.keep_checkpoints=1", BURNISH_HOST="0")
+
+    assert done.stderr.startswith("--queue: a run on several hosts")
+    assert spec_file.read(run.spec)["hardware"] == hosts
+
+
 def ended_with_nan(folder: Path) -> RunFolder:
     """What a run leaves whose loss became NaN at its 31st step."""
     folder.mkdir(parents=True)

@@ -11,6 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import hold_lock
+from backend.preflight.datasets import make_task
 from backend.preflight.resolve import read_spec, resolve
 from backend.training.checkpoints import Checkpoints
 from backend.training.spec_change import compare_started, keep_started, with_settings
@@ -110,6 +111,17 @@ def test_edit_by_hand_that_changes_the_result_is_refused(begun: RunFolder, chang
 )  # fmt: skip
 def test_edit_by_hand_that_changes_nothing_of_the_result_passes(begun: RunFolder, change: str):
     assert edited(begun, change)
+
+
+def test_a_length_that_is_the_default_may_be_taken_out_of_a_spec(run: RunFolder):
+    spec = read_spec(resource("demo", "sentiment.yaml"))
+    default = type(make_task(spec).settings)(type=spec.task["type"]).max_length
+    values = spec.model_dump(mode="json")
+    run.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    keep_started(run, spec.model_copy(update={"task": {**spec.task, "max_length": default}}))
+    del values["task"]["max_length"]
+    run.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    assert compare_started(run, read_spec(run.spec))
 
 
 def test_layout_and_comments_of_a_spec_may_change(begun: RunFolder):
