@@ -100,8 +100,9 @@ def _format_plan(plan: "RunPlan") -> str:
 
 
 def _format_placement(one: "Placement") -> str:
+    device = one.device if one.processes == 1 else f"{one.device}, {one.processes} processes"
     return (
-        f"  {f'on {one.device}':<18} {one.weights_mb:>9.0f} MB of weights, {one.optimizer_mb:.0f} MB of optimizer state, "
+        f"  {f'on {device}':<18} {one.weights_mb:>9.0f} MB of weights, {one.optimizer_mb:.0f} MB of optimizer state, "
         f"rows a pass: {one.rows}"
     )
 

@@ -1,5 +1,6 @@
 """Answers "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +191,10 @@ def place_parts(names: tuple[str, ...], split: Split, memory: list[PlanPart], ro
         return []
     size, per_group = len(names) // split.replicas, -(-rows // split.replicas)
     parts = {part.name: part.megabytes for part in memory}
+    shares = Counter(
+        (name, min(per_group, max(0, rows - number // size * per_group))) for number, name in enumerate(names)
+    )
     return [
-        Placement(name, min(per_group, max(0, rows - number // size * per_group)), parts["Weights"], parts["Optimizer"])
-        for number, name in enumerate(names)
+        Placement(name, own_rows, parts["Weights"], parts["Optimizer"], processes)
+        for (name, own_rows), processes in shares.items()
     ]

@@ -241,9 +241,10 @@ class _PlanParts(QWidget):
 def placed_words(one: Placement) -> str:
     """What is placed on one of several devices."""
     weights, optimizer = formatting.megabytes(one.weights_mb), formatting.megabytes(one.optimizer_mb)
+    processes = trn("{count} process", "{count} processes", one.processes)
     return tr(
         "{device}: micro-batches of {count}, weights {weights}, optimizer {optimizer}",
-        device=one.device,
+        device=one.device if one.processes == 1 else f"{one.device} ({processes})",
         count=trn("{count} row", "{count} rows", one.rows),
         weights=weights,
         optimizer=optimizer,

@@ -21,6 +21,8 @@ class Placement(msgspec.Struct, frozen=True):
     """Of a full pass; with fewer than the other devices, the rest are filler rows."""
     weights_mb: float
     optimizer_mb: float
+    processes: int = 1
+    """How many share the device, such as the CPU, and hold and do this each."""
 
 
 class AutoSetting(msgspec.Struct, frozen=True):

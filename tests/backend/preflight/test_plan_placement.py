@@ -12,6 +12,7 @@ from backend.contract.rpc.plan import RunPlan
 from backend.preflight import cost, resolve
 
 CARDS = [Device("cuda", index, f"Card {index}", 16000, 12000, ["float32"]) for index in range(4)]
+CPU = Device("cpu", 0, "CPU", 16000, 12000, ["float32"])
 MODEL = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
 
 
@@ -28,7 +29,7 @@ def plan(tmp_path: Path):
             "training": {"batch_size": batch_size},
             "hardware": {"engine": "jax", "device": "cuda", "devices": [0, 1, 2, 3], **hardware},
         }
-        return cost.plan(resolve.resolve(values, tmp_path), CARDS)
+        return cost.plan(resolve.resolve(values, tmp_path), [*CARDS, CPU])
 
     return make
 
@@ -78,6 +79,15 @@ def test_the_words_name_every_device(plan):
     words = _format_plan(plan(16, parallelism="fsdp"))
     assert "4 rows per pass and device" in words
     assert all(f"on cuda:{number} " in words for number in range(4))
+
+
+def test_processes_that_share_the_cpu_are_one_line(plan):
+    found = plan(16, engine="torch", device="cpu", devices=None, processes=2)
+    assert [(one.device, one.rows, one.processes) for one in found.placement] == [("cpu", 8, 2)]
+    assert _format_plan(found).count("on cpu, 2 processes") == 1
+    assert [
+        (one.rows, one.processes) for one in plan(5, engine="torch", device="cpu", devices=None, processes=2).placement
+    ] == [(3, 1), (2, 1)]
 
 
 def test_one_device_needs_no_placement(plan):
