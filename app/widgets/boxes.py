@@ -125,8 +125,8 @@ class ButtonRow(QWidget):
         super().resizeEvent(event)
 
     def event(self, event: QEvent, /) -> bool:
-        """The same when a widget is shown or hidden, or gets other words."""
-        if event.type() == QEvent.Type.LayoutRequest:
+        """The same when a widget is shown or hidden, or gets other words; while the row is hidden, Qt says nothing of them."""
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self.updateGeometry()
             self._arrange()
         return super().event(event)

@@ -355,6 +355,19 @@ def test_buttons_take_as_many_lines_as_they_need(qtbot):
     qtbot.waitUntil(lambda: buttons[1].y() == 0)
 
 
+def test_buttons_that_got_their_words_while_hidden_show_them_whole(qtbot):
+    buttons = [QPushButton("Back"), QPushButton("Undo")]
+    panel, row = QWidget(), ButtonRow(*buttons)
+    qtbot.addWidget(panel)
+    row.setParent(panel)
+    row.resize(600, 40)
+    panel.show()
+    row.hide()
+    buttons[0].setText("Switch to masked language modeling")
+    row.show()
+    assert buttons[0].width() >= buttons[0].sizeHint().width()
+
+
 def test_text_of_two_lines_is_cut_to_two(qtbot, styled):
     narrow = ElidedLabel("könnte „first“ oder „second“ sein", "faint", lines=2)
     qtbot.addWidget(narrow)
