@@ -53,16 +53,23 @@ def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
 
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
 """Extensions of compressed files, which follow the file's own extension."""
+TRAIN_STEMS = ("train", "training")
+"""Names of files that say which split they are, and nothing of the data."""
 
 
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
-    """A name for a run on the draft's data, or empty if there is none; several files are named after their folder."""
+    """A name for a run on the draft's data, or empty if there is none.
+
+    Several files are named after their folder, and so is one that is named after its split: `squad/train.json`.
+    """
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
     named += [draft.get(f"data.{key}") for key in ("name", "task", "pair", "folder") if split_kind(source) != "files"]
     named = [_of_several(value) if isinstance(value, list) and value else value for value in named]
     first = next((value for value in named if isinstance(value, str) and value), "")
     path = PurePath(first.rstrip("/\\"))
-    return PurePath(path.stem if path.suffix.lower() in PACKED_SUFFIXES else path).stem[:100]
+    stem = PurePath(path.stem if path.suffix.lower() in PACKED_SUFFIXES else path).stem
+    is_split = split_kind(source) == "files" and stem.lower() in TRAIN_STEMS
+    return (path.parent.name if is_split and _has_name(path.parent) else stem)[:100]
 
 
 def rows_of(draft: Draft) -> object:
@@ -73,8 +80,12 @@ def rows_of(draft: Draft) -> object:
 def _of_several(files: Sequence[Any]) -> Any:
     """The folder of several files, or the first one if they are not in the same, or in one without a name."""
     folders = {PurePath(file).parent for file in files if isinstance(file, str)}
-    has_name = len(folders) == 1 and next(iter(folders)).name not in ("", "..")
+    has_name = len(folders) == 1 and _has_name(next(iter(folders)))
     return str(folders.pop()) if len(files) > 1 and has_name else files[0]
+
+
+def _has_name(folder: PurePath) -> bool:
+    return folder.name not in ("", "..")
 
 
 # The columns of the task

@@ -79,6 +79,10 @@ def test_a_hub_data_set_begins_with_its_usual_split():
         ({"source": "files", "train": ["/austen/emma.txt", "/eliot/romola.txt"]}, "emma"),
         ({"source": "files", "train": ["../emma.txt", "../persuasion.txt"]}, "emma"),
         ({"source": "files", "train": ["/emma.txt", "/persuasion.txt"]}, "emma"),
+        ({"source": "squad", "train": "/data/squad/train.json"}, "squad"),
+        ({"source": "conll", "train": "/data/tweets/Training.conll.gz"}, "tweets"),
+        ({"source": "files", "train": "train.csv"}, "train"),
+        ({"source": "files", "train": "/train.csv"}, "train"),
     ],
 )
 def test_a_run_is_named_for_its_data(data: dict, name: str):

@@ -59,7 +59,7 @@ def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):
 
 def test_the_run_is_named_for_its_data_until_a_person_names_it(qtbot, panel, tmp_path: Path):
     panel.sections.data.train.choose(TRAIN)
-    assert panel.draft.get("name") == "train"
+    assert panel.draft.get("name") == "sentiment"
     panel.sections.task.name.setFocus()
     panel.sections.task.name.clear()
     qtbot.keyClicks(panel.sections.task.name, "my run")
