@@ -34,7 +34,7 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import MeasuredTime
 
-HEIGHT, FIGURE_WIDTH, WIDE = 56, 112, 780
+HEIGHT, MEMORY_WIDTH, TIME_WIDTH, WIDE = 56, 112, 136, 780
 """Pixels; nothing in the bar changes its place or its size."""
 MARGINS, SPACING = (16, 12), 10
 MEASURING_HINT = tr(
@@ -46,9 +46,10 @@ MEASURING_HINT = tr(
 class Figure(QWidget):
     """A caption, a value and a thin bar, of one size whatever they show."""
 
-    def __init__(self, caption: str) -> None:
+    def __init__(self, caption: str, width: int) -> None:
         super().__init__()
         theme.follow(self)
+        self._pixels = width
         self.caption, self.value = label(caption, "caption"), ElidedLabel("–", "strong")
         self.bar = ThinProgressBar()
         keep_room(self.bar)
@@ -61,7 +62,7 @@ class Figure(QWidget):
 
     def apply_theme(self) -> None:
         """The width follows the text size."""
-        self.setFixedWidth(theme.pixels(FIGURE_WIDTH))
+        self.setFixedWidth(theme.pixels(self._pixels))
 
     def show_value(self, value: str, hint: str = "", role: str = "strong") -> None:
         """Show a value, with its details as a tooltip."""
@@ -137,7 +138,7 @@ class StartBar(QFrame):
         """Why a measurement had not enough memory, until there is another plan."""
         self.is_measuring = False
         self._place, self._state, self._others = "", SectionState(""), ""
-        self.time, self.memory = Figure(tr("Time")), Figure(tr("Memory"))
+        self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
         self.measure = QPushButton(tr("Measure time"))
         theme.role(self.measure, "small")
         self.measure.clicked.connect(

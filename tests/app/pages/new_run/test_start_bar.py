@@ -53,3 +53,13 @@ def test_the_button_to_measure_is_in_the_menu_alone_before_a_figure_is_left_out(
     assert bar.measure_action in bar.more.menu().actions()
     show(bar, "", WIDE)
     assert bar.measure.isVisible()
+
+
+@pytest.mark.parametrize(
+    "words", ["about 13 to 40 min", "about 2.5 to 5.5 h", "etwa 13 bis 40 min", "etwa 2,5 bis 5,5 h"]
+)
+def test_the_time_is_whole(bar: StartBar, words: str):
+    show(bar, "Choose a model.", WIDE)
+    bar.time.show_value(words)
+    value = bar.time.value
+    assert value.fontMetrics().horizontalAdvance(words) <= value.width()
