@@ -56,7 +56,7 @@ BUTTONS = {
 }
 """Key → words, icon, role."""
 MOVES = {
-    "move_next": (tr("Start next"), "play"),
+    "move_next": (tr("Start next"), "first"),
     "move_earlier": (tr("Start earlier"), "chevron-left"),
     "move_later": (tr("Start later"), "chevron-right"),
 }
