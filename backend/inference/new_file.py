@@ -89,7 +89,7 @@ def _list_attempts(own: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _describe(name: str, settings: Mapping[str, Any]) -> str:
-    used = ", ".join(f"data.{key}={_format_value(value)}" for key, value in settings.items())
+    used = ", ".join(f"data.{key}: {_format_value(value)}" for key, value in settings.items())
     return message("{name} was read like the run's own files, with {used}", name=name, used=used) if used else ""
 
 

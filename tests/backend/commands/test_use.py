@@ -166,7 +166,7 @@ def test_file_like_those_of_the_run_is_read_like_them(burnish, of_windows_file: 
 
     assert "Schöne Grüße" in output.read_text(encoding="utf-8")
     assert done.stderr.splitlines()[-1] == (
-        "note: new.csv was read like the run's own files, with data.encoding=windows-1252"
+        "note: new.csv was read like the run's own files, with data.encoding: windows-1252"
     )
 
 

@@ -47,21 +47,21 @@ def test_encoding_of_the_run_is_used_alone_if_that_is_enough(run: RunFolder) -> 
     found = read(run, f"text;label\n{GREETINGS};good\n", "windows-1252")
 
     assert texts(found) == [GREETINGS]
-    assert found.note == "new.csv was read like the run's own files, with data.encoding=windows-1252"
+    assert found.note == "new.csv was read like the run's own files, with data.encoding: windows-1252"
 
 
 def test_delimiter_of_the_run_is_used_if_the_columns_are_missing_without(run: RunFolder) -> None:
     found = read(run, f"text:label\n{GREETINGS}:good\n", "windows-1252")
 
     assert texts(found) == [GREETINGS]
-    assert found.note.endswith("data.delimiter=':'")
+    assert found.note.endswith("data.delimiter: ':'")
 
 
 def test_delimiter_of_the_run_is_used_without_its_encoding(run: RunFolder) -> None:
     found = read(run, f"text:label\n{GREETINGS}:good\n", "utf-8")
 
     assert texts(found) == [GREETINGS]
-    assert found.note == "new.csv was read like the run's own files, with data.delimiter=':'"
+    assert found.note == "new.csv was read like the run's own files, with data.delimiter: ':'"
 
 
 def test_run_without_a_model_is_refused_before_its_settings_are_read(run: RunFolder) -> None:
