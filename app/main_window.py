@@ -217,8 +217,8 @@ class MainWindow(QMainWindow):
             panel.wrote.connect(self.toasts.show_written)
         if hasattr(panel, "bar_built"):
             panel.bar_built.connect(self.toasts.stay_above)
-        if hasattr(panel, "start_bar"):
-            self.toasts.stay_above(panel.start_bar)
+        for bar in getattr(panel, "bars", ()):  # at its bottom: no message may cover them
+            self.toasts.stay_above(bar)
         if isinstance(panel, OffersActions):
             title = next(title for title, _, module in PAGES if module == name)
             self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))

@@ -90,6 +90,7 @@ class Page(QWidget):
         self.banner.buttons.addWidget(self.retry)
         self.sections = Sections(self.controller, self.checks, self)
         self.start_bar = StartBar(self)
+        self.bars = (self.start_bar,)
         self.checks.field_mistakes = self.sections.mistakes
         self.data_controller = DataController(
             self._context.client, self.controller, self.checks, self.sections.data, self

@@ -59,7 +59,7 @@ class PredictionsBrowser(QWidget):
         self.table, self.overview, self.details = self.view.table, self.view.overview, self.view.details
         self.filters = FilterBar(self)
         self.filters.tools.addWidget(self.view.card.columns_button)
-        self.further = FilePrediction(context.client, self)
+        self.further = FilePrediction(context.client, ActivityLine(self), self)
         self.line = ActivityLine(self)
         self.exporting = PredictionsExport(context.client, self.line, self)
         self.empty = EmptyState("target", "", "", tr("Show runs"), self.stack)
@@ -69,9 +69,11 @@ class PredictionsBrowser(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
-        for widget in (self.filters, self.further, self.line):
-            column.addWidget(widget)
+        column.addWidget(self.filters)
+        column.addWidget(self.further)
         column.addWidget(self.stack, 1)
+        for line in (self.further.line, self.line):  # below the rows, which keep their places
+            column.addWidget(line)
         self.hint = DropHint(self)
         self._connect()
         self._list_runs()

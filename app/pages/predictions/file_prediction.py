@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVB
 
 from app import theme
 from app.core.backend_words import translate_word
-from app.core.formatting import metric_title, number, sentence
+from app.core.formatting import metric_title, number, sentence, with_full_stop
 from app.core.i18n import inside, tr, trn
 from app.core.progress import RowPace
 from app.services.backend_client import BackendClient, PendingQuery
@@ -28,14 +28,14 @@ PATTERNS = tr(
 
 
 class FilePrediction(QWidget):
-    """Hidden unless a prediction is running or columns must be chosen."""
+    """Hidden unless columns must be chosen or a file cannot be read; `line`, placed elsewhere, shows the progress."""
 
     message = Signal(str, str)
     predicted = Signal(str, str)
     """Run folder and the name of the predictions that were written."""
     busy = Signal(bool)
 
-    def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
+    def __init__(self, client: BackendClient, line: ActivityLine, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._client, self._pace = client, RowPace()
         self._ticket: PendingQuery | None = None
@@ -46,7 +46,7 @@ class FilePrediction(QWidget):
         self.banner = Banner()
         """Why the file cannot be read, and a way out."""
         self.banner.fix_taken.connect(lambda changes: self.predict(self._run, self._data, self._columns, changes))
-        self.line = ActivityLine()
+        self.line = line
         self.line.stopped.connect(self.stop)
         self.mapping = QFrame()
         theme.role(self.mapping, "banner-warning")
@@ -78,7 +78,7 @@ class FilePrediction(QWidget):
         inner.addLayout(bottom)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        for part in (self.line, self.banner, self.mapping):
+        for part in (self.banner, self.mapping):
             column.addWidget(part)
 
     @property
@@ -108,7 +108,7 @@ class FilePrediction(QWidget):
         self.mapping.hide()
         self.banner.clear()
         self.line.begin(tr("Predicting {name}", name=data.name))
-        self.setVisible(True)
+        self.setVisible(False)
         self.busy.emit(True)
         self._ticket = self._client.ask(
             "predict_file", question, self._on_predicted, self._on_mistake, self._on_progress
@@ -158,7 +158,7 @@ class FilePrediction(QWidget):
                 left_out=left_out,
                 skipped=answer.skipped[0],
             )
-        sentence = " ".join([sentence, *answer.notes])
+        sentence = " ".join([sentence, *map(with_full_stop, answer.notes)])
         self.message.emit("warning" if answer.skipped_count or answer.notes else "success", sentence)
         self.predicted.emit(str(self._run), answer.name)
 

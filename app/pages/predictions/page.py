@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
+from app.core.runs.run_spec import read_subject
 from app.pages.predictions.browser import PredictionsBrowser
 from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
 from app.pages.predictions.file_prediction import PATTERNS
@@ -19,6 +20,7 @@ from app.widgets.commands import button_action
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
+from backend.contract.run.folder import RunFolder
 
 ROWS, TRY = range(2)
 SUBTITLES = (tr("See a model's predictions, row by row"), tr("Try any run or model on your own text"))
@@ -66,6 +68,7 @@ class Page(QWidget):
         column = page_layout(self)
         column.addWidget(self.header)
         column.addWidget(self.pages, 1)
+        self.bars = (self.browser.further.line, self.browser.line)
         self.export_button.setEnabled(self.browser.rows is not None)
         self.predict_button.setEnabled(False)
         self.show_tab(ROWS)
@@ -161,7 +164,13 @@ class Page(QWidget):
         if path:
             self.browser.export(path, choice)
 
+    def folder_of_data(self) -> str:
+        """Where the run's training data is, which other files are often next to; else the user's home."""
+        run = self.browser.run
+        data = Path(read_subject(RunFolder(run)).train_path if run is not None else "")
+        return str(data.parent if data.is_absolute() and data.parent.is_dir() else Path.home())
+
     def _choose_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, tr("Predict a file"), str(Path.home()), PATTERNS)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Predict a file"), self.folder_of_data(), PATTERNS)
         if path:
             self.browser.predict_file(path)

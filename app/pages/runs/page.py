@@ -119,6 +119,7 @@ class Page(QWidget):
             tr("Start the demo"),
         )
         self.empty.action_clicked.connect(self.start_demo)
+        self.bars = (*self.moves.values(), self.notes)
         self._build()
         theme.follow(self)
         context.library_watcher.changed.connect(self._on_runs_changed)

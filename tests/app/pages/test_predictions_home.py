@@ -15,6 +15,7 @@ from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.services.context import AppContext
 from app.widgets.plots.confusion_matrix import HEAD
+from app.widgets.progress import ActivityLine
 from backend.contract.rpc.predictions import FileFit, FilePart
 from backend.contract.rpc.protocol import ErrorReply
 
@@ -312,11 +313,11 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Page, tmp_path: Path
 
 def test_a_second_file_waits_until_the_columns_of_the_first_are_known(qtbot, tmp_path: Path):
     client = SlowClient()
-    further = FilePrediction(client)
+    further = FilePrediction(client, ActivityLine())
     qtbot.addWidget(further)
     further.predict(tmp_path, tmp_path / "first.csv")
     client.refuse(ErrorReply("data.columns.text: there is no column 'text'", "data.columns.text"))
-    assert not further.isHidden()
+    assert not further.line.isHidden()
     assert further.is_busy
     with qtbot.waitSignal(further.message) as told:
         further.predict(tmp_path, tmp_path / "second.csv")
@@ -339,15 +340,29 @@ def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Page, tmp_path:
 
 
 def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Page, tmp_path: Path):
-    further = shown.browser.further
+    further, top = shown.browser.further, shown.browser.stack.y()
     shown.browser.predict_file(str(tmp_path / "never.csv"))
     qtbot.waitUntil(lambda: "500 of" in further.line.detail.text(), timeout=ANSWER_MS)
     assert further.line.bar.fraction() == 0.25
+    assert shown.browser.stack.y() == top, "no row moves under the mouse"
+    assert further.line.y() > top
     assert not shown.predict_button.isEnabled()
     with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         further.line.stop.click()
     assert told.args[1] == "Stopped. No predictions were written for never.csv."
     assert shown.predict_button.isEnabled()
+
+
+def test_a_file_to_predict_is_first_looked_for_beside_the_training_data(panel: Page, runs: Path, tmp_path: Path):
+    data = tmp_path / "corpus" / "train.csv"
+    data.parent.mkdir()
+    run = write_run(runs, "text_classification")
+    spec = run / "spec.yaml"
+    spec.write_text(f"data: {{train: {data}}}\n", encoding="utf-8")
+    panel.show_run(str(run))
+    assert panel.folder_of_data() == str(data.parent)
+    data.parent.rmdir()
+    assert panel.folder_of_data() == str(Path.home())
 
 
 def test_a_condition_of_an_empty_cell_reads_as_words(shown: Page):
