@@ -17,6 +17,7 @@ __all__ = [
     "DataOrder",
     "collate",
     "decoder_inputs",
+    "evaluated_rows",
     "evaluation_batches",
     "longest_sequence",
     "micro_batches",
@@ -43,6 +44,10 @@ PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION
 FEW = 0
 """As `length_multiple`: lengths in steps of a quarter of the power of two below them, at least eight. Up to 512 there are 20
 of them and up to 2,048 there are 28; nothing is padded by more than a quarter, or by seven tokens."""
+
+EVALUATED_TOKENS, WRITTEN_TOKENS = 1 << 12, 1 << 13
+"""Of the rows that are evaluated together on a CPU: what more of them compute no longer fits into its cache. And of the texts
+that are generated together on it, with their prompts."""
 
 
 class Padding(TypedDict, total=False):
@@ -123,40 +128,65 @@ def micro_batches(
 
 
 def evaluation_batches(
-    features: Features, batch_size: int, indices: np.ndarray | None = None, **padding: Unpack[Padding]
+    features: Features,
+    batch_size: int,
+    indices: np.ndarray | None = None,
+    most_tokens: int | None = None,
+    **padding: Unpack[Padding],
 ) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Every feature (or those of `indices`) once, longest first, so that a lack of memory shows at once."""
+    """Every feature (or those of `indices`) once, longest first, so that a lack of memory shows at once.
+
+    A batch has `batch_size` rows, fewer if they are so long that all of them would have more than `most_tokens`.
+    """
     chosen = np.arange(len(features)) if indices is None else indices
     chosen = chosen[np.argsort(-features.lengths[chosen], kind="stable")]
-    for start in range(0, len(chosen), batch_size):
-        part = chosen[start : start + batch_size]
+    for part in _cut(chosen, features.lengths, lambda length: evaluated_rows(batch_size, length, most_tokens)):
         yield part, collate(features, part, **padding)
 
 
+def evaluated_rows(batch_size: int, length: int, most_tokens: int | None) -> int:
+    """Rows of an evaluated batch whose longest row has `length` tokens, at least one."""
+    return batch_size if most_tokens is None else max(1, min(batch_size, most_tokens // max(1, length)))
+
+
 def prompt_batches(
-    features: Features, batch_size: int, **padding: Unpack[Padding]
+    features: Features, batch_size: int, new_tokens: int = 0, most_tokens: int | None = None, **padding: Unpack[Padding]
 ) -> Iterator[tuple[np.ndarray, Batch]]:
     """Prompts for a model to continue or answer, longest first.
 
-    For CAUSAL_LM the first `prompt_length` tokens of every feature, padded on the left so that all end together.
+    For CAUSAL_LM the first `prompt_length` tokens of every feature, padded on the left so that all end together. A batch
+    has `batch_size` rows, and more if they are so short that all of them, with `new_tokens` for each, have at most
+    `most_tokens`, and no more than `batch_size` of the longest rows: a step of generation costs hardly more for more rows.
     """
-    if padding["head"].targets != "next_token":
-        yield from evaluation_batches(features, batch_size, **padding)
-        return
-    lengths = features.scalars["prompt_length"]
+    continues = padding["head"].targets == "next_token"
+    lengths = features.scalars["prompt_length"] if continues else features.lengths
     order = np.argsort(-lengths, kind="stable")
-    for start in range(0, len(order), batch_size):
-        part = order[start : start + batch_size]
-        ids = [one[:length] for one, length in zip(features.lists["input_ids"].take(part), lengths[part], strict=True)]
-        shape = (len(part), max(1, int(lengths[part].max(initial=0))))
-        yield (
-            part,
-            {
-                "input_ids": _pad(ids, shape, padding["pad_token_id"], "left"),
-                "attention_mask": _attention_mask(lengths[part], shape, "left"),
-                "row_valid": np.ones(len(part), dtype=bool),
-            },
-        )
+    room = min(most_tokens or 0, batch_size * (int(lengths.max(initial=0)) + new_tokens))
+
+    def rows(length: int) -> int:
+        return max(batch_size, room // max(1, length + new_tokens))
+
+    for part in _cut(order, lengths, rows):
+        yield part, _prompts(features, part, lengths, **padding) if continues else collate(features, part, **padding)
+
+
+def _prompts(features: Features, part: np.ndarray, lengths: np.ndarray, **padding: Unpack[Padding]) -> Batch:
+    ids = [one[:length] for one, length in zip(features.lists["input_ids"].take(part), lengths[part], strict=True)]
+    shape = (len(part), max(1, int(lengths[part].max(initial=0))))
+    return {
+        "input_ids": _pad(ids, shape, padding["pad_token_id"], "left"),
+        "attention_mask": _attention_mask(lengths[part], shape, "left"),
+        "row_valid": np.ones(len(part), dtype=bool),
+    }
+
+
+def _cut(order: np.ndarray, lengths: np.ndarray, rows: Callable[[int], int]) -> Iterator[np.ndarray]:
+    """Parts of an order whose longest feature comes first, each of as many as `rows` says for its longest one."""
+    start = 0
+    while start < len(order):
+        end = start + rows(int(lengths[order[start]]))
+        yield order[start:end]
+        start = end
 
 
 def restore_order(

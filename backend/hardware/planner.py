@@ -17,6 +17,7 @@ from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.contract.spec.training import STOCHASTIC
+from backend.data.batches import EVALUATED_TOKENS, evaluated_rows
 from backend.engines.engine import Split
 from backend.engines.weight_formats import QUANTIZED, Format, frozen_bytes, frozen_format, keeps_embedding
 from backend.hardware.activations import ModelShape, Pass
@@ -267,7 +268,8 @@ class TrainingLoad:
     def _evaluation_bytes(self, rows: int) -> float:
         """What a batch of an evaluation needs: one layer at a time, then the logits."""
         evaluated = max((count for split, count in self.counts.items() if split != "train"), default=0)
-        rows = min(rows, evaluated)
+        most_tokens = EVALUATED_TOKENS if self.on_cpu and self.spec.evaluation.batch_size is None else None
+        rows = evaluated_rows(min(rows, evaluated), self.length, most_tokens)
         sequences, length = self._sequences(rows)
         shape = self._shape
         one = Pass(shape, sequences, length, shape.has_maps(0.0, on_cpu=self.on_cpu), True, True, False, False)

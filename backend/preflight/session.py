@@ -21,6 +21,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
+from backend.hardware.devices import count_processes
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits, ignore_progress, make_task
 from backend.preflight.metrics import compute_metrics
@@ -167,6 +168,14 @@ class FeatureSession:
         return 8 if self.engine.device_memory_mb() is not None else 1  # a processor would only compute the padding
 
     @cached_property
+    def _most_tokens(self) -> int | None:
+        """Of one batch that is evaluated, unless its rows were chosen or an engine compiles their number."""
+        on_cpu = not self.engine.constant_rows and self.engine.device_memory_mb() is None
+        if not on_cpu or self.spec.evaluation.batch_size is not None:
+            return None
+        return batches.EVALUATED_TOKENS * count_processes(self.spec.hardware)
+
+    @cached_property
     def _draws(self) -> bool:
         return draws(self.task)
 
@@ -204,7 +213,9 @@ class FeatureSession:
     def _evaluate(self, source: Features, batch_size: int, report: Callable[[int], None]) -> Outputs:
         def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
             done = 0
-            for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
+            for indices, batch in batches.evaluation_batches(
+                source, batch_size, most_tokens=self._most_tokens, **self._padding
+            ):
                 if self.stop_requested():
                     raise GenerationStopped
                 yield indices, self.engine.evaluate(batch)
@@ -218,7 +229,10 @@ class FeatureSession:
             generation(self.task, self.tokenizer), seed=self.spec.training.seed, stop_requested=self.stop_requested
         )
         written: dict[int, np.ndarray] = {}
-        for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
+        # What is drawn depends on the rows that are drawn for together.
+        most = None if self._most_tokens is None or settings.sample else batches.WRITTEN_TOKENS // settings.num_beams
+        new = settings.max_new_tokens
+        for indices, batch in batches.prompt_batches(source, batch_size, new, most, **self._padding):
             written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))
             report(len(written))
         return {"generated": [written[number] for number in range(len(source))]}

@@ -9,12 +9,14 @@ import pytest
 from backend.contract.heads import IGNORE, Head
 from backend.data.batches import (
     FEW,
+    Padding,
     collate,
     evaluation_batches,
     longest_sequence,
     micro_batches,
     padded_length,
     process_share,
+    prompt_batches,
     restore_order,
     targets,
 )
@@ -141,6 +143,28 @@ def test_evaluation_takes_the_longest_first_and_everyone_once(pairs):
     indices = np.concatenate([one for one, _ in batches])
     assert sorted(indices.tolist()) == list(range(COUNT))
     assert np.all(np.diff(pairs.lengths[indices]) <= 0)
+
+
+def test_long_rows_are_evaluated_in_smaller_batches(pairs):
+    padding: Padding = {"pad_token_id": PAD, "head": Head.SEQUENCE_CLASSIFICATION, "length_multiple": 1}
+    parts = [one for one, _ in evaluation_batches(pairs, 32, most_tokens=100, **padding)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(COUNT))
+    sizes = [(len(one), int(pairs.lengths[one[0]])) for one in parts[:-1]]  # the last has what is left
+    assert sizes == [(min(32, 100 // length), length) for _, length in sizes]
+    assert len({rows for rows, _ in sizes}) > 3
+    alone = evaluation_batches(pairs, 32, most_tokens=10, **padding)
+    assert len(next(alone)[0]) == 1, "a row longer than all that may be together is still evaluated"
+
+
+def test_short_prompts_are_continued_in_larger_batches(tmp_path):
+    prompts = make(tmp_path, prompt_length=lambda lists: pa.array([-(-len(one) // 2) for one in lists]))
+    lengths = prompts.scalars["prompt_length"]
+    padding: Padding = {"pad_token_id": PAD, "head": Head.CAUSAL_LM}
+    parts = [one for one, _ in prompt_batches(prompts, 8, 5, 10_000, **padding)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(COUNT))
+    most = 8 * (int(lengths.max()) + 5)
+    assert [len(one) for one in parts[:-1]] == [max(8, most // (lengths[one[0]] + 5)) for one in parts[:-1]]
+    assert {len(one) for one, _ in prompt_batches(prompts, 10, **padding)} == {10}, "of a chosen size"
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

@@ -79,6 +79,6 @@ def test_only_rows_of_several_files_are_also_measured_file_by_file(file_index: l
     table = pa.table({"input_ids": [[1], [2]]})
     rows = Rows(table, ("a.txt", "b.txt"), np.array(file_index), np.arange(2), "")
     engine = SimpleNamespace(constant_rows=False, device_memory_mb=lambda: None, evaluate=lambda batch: {})
-    spec = SimpleNamespace(evaluation=SimpleNamespace(metrics=()))
+    spec = SimpleNamespace(evaluation=SimpleNamespace(metrics=(), batch_size=2))
     session = FeatureSession(spec, Counting(), {"max_length": 8}, {}, None, 0, engine)
     assert session.score(rows, load_into_memory(iter(table.to_batches())), 2).metrics == metrics

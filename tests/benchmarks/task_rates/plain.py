@@ -11,7 +11,7 @@ import torch
 import transformers
 from task_data import BATCH, SEED, Material
 
-BATCH_SIZES = (1, 8, 16, 32, 64)
+BATCH_SIZES = (1, 8, 16, 32, 64, 128, 256)
 Rows = list[dict[str, Any]]
 
 
