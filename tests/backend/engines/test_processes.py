@@ -52,6 +52,11 @@ CASES: dict[str, dict[str, Any]] = {
         "head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny", "strategy": "fsdp", "continues": 1,
         "training": {"adam_epsilon": EPSILON, "gradient_checkpointing": True},
     },
+    "fsdp, experts": {"head": Head.SEQ2SEQ_LM, "name": "switch_transformers", "strategy": "fsdp", "exports": True},
+    "fsdp, frozen bfloat16": {
+        "head": Head.CAUSAL_LM, "name": "llama", "strategy": "fsdp", "adapter": {"rank": 4}, "exports": True,
+        "model": {"dropout": 0.0, "weights": "bfloat16"},
+    },
     "fsdp, seq2seq": {"head": Head.SEQ2SEQ_LM, "name": "t5", "strategy": "fsdp", "generates": True},
     "fsdp, lora": {"head": Head.CAUSAL_LM, "name": "llama", "strategy": "fsdp", "adapter": {"rank": 4}, "exports": True},
 }  # fmt: skip
@@ -172,7 +177,7 @@ def test_one_process_continues_a_sharded_models_checkpoint(name, tasks, together
     assert after.loss == pytest.approx(together[SIZES[0]][name]["losses"][STEPS], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, lora"])
+@pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, lora", "fsdp, frozen bfloat16", "fsdp, experts"])
 def test_a_sharded_model_is_saved_as_the_whole_one(name, tasks, alone, together):
     one, three = (
         load_file(Path(tasks[name]["checkpoint"]) / f"model-of-{size}" / "model.safetensors") for size in (1, *SIZES)
@@ -180,6 +185,14 @@ def test_a_sharded_model_is_saved_as_the_whole_one(name, tasks, alone, together)
     assert one.keys() == three.keys()
     for key, values in one.items():
         np.testing.assert_allclose(three[key], values, atol=1e-4, err_msg=key)
+
+
+def test_an_expert_that_no_row_chose_takes_no_step_with_fsdp_either(tasks, together):
+    task = tasks["fsdp, experts"]
+    one, three = (load_file(on_processes.checkpoint_of(task, size) / "optimizer.safetensors") for size in (1, *SIZES))
+    steps = {key: value for key, value in one.items() if key.startswith("step.")}
+    assert {int(value) for value in steps.values()} > {STEPS}
+    assert steps == {key: value for key, value in three.items() if key.startswith("step.")}
 
 
 def test_every_process_holds_the_model_on_its_own_device(tiny, tmp_path):

@@ -81,6 +81,12 @@ MODELS: dict[str, Callable[[], Any]] = {
         )
     ),
     "t5": lambda: hf.T5ForConditionalGeneration(hf.T5Config(**_T5)),
+    "switch_transformers": lambda: hf.SwitchTransformersForConditionalGeneration(
+        hf.SwitchTransformersConfig(
+            **_T5, num_decoder_layers=2, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1, num_experts=32,
+            expert_capacity=64, router_jitter_noise=0.0,
+        )
+    ),
     "mt5": lambda: hf.MT5ForConditionalGeneration(hf.MT5Config(**_T5)),
     "bart": lambda: hf.BartForConditionalGeneration(
         hf.BartConfig(**_BART, decoder_start_token_id=2, forced_eos_token_id=2)
@@ -131,7 +137,7 @@ def tiny_model(name: str, *, one_layer: bool = False) -> Any:
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             # What a model was begun with is so small that any two answers are nearly alike.
-            if parameter.ndim > 1 and parameter.requires_grad and name not in {"t5", "mt5"}:
+            if parameter.ndim > 1 and parameter.requires_grad and name not in {"t5", "mt5", "switch_transformers"}:
                 parameter.mul_(25 if "encoder_attn" in key else 5)
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.normal_(std=0.1)

@@ -104,13 +104,18 @@ class ProcessGroup:
         """
         if self.size == 1:
             return loss
-        used = torch.tensor([weight.grad is not None for weight in weights], dtype=torch.uint8)
-        with self._exchange():
-            dist.all_reduce(used, dist.ReduceOp.MAX, group=self._numbers)
+        used = self.any_process([weight.grad is not None for weight in weights])
         loss = loss.reshape(1)
-        gradients = [_gradient(weight) for weight, is_used in zip(weights, used.tolist(), strict=True) if is_used]
+        gradients = [_gradient(weight) for weight, is_used in zip(weights, used, strict=True) if is_used]
         self._sum([loss, *gradients])
         return loss[0]
+
+    def any_process(self, flags: Sequence[bool]) -> list[bool]:
+        """Of each flag, whether it is set in any process."""
+        found = torch.tensor(flags, dtype=torch.uint8)
+        with self._exchange():
+            dist.all_reduce(found, dist.ReduceOp.MAX, group=self._numbers)
+        return [flag > 0 for flag in found.tolist()]
 
     def add_up(self, number: torch.Tensor) -> torch.Tensor:
         """The sum of every process's number."""

@@ -47,16 +47,36 @@ class ShardedModel:
         self._model, self._group = model, group
         _shard(model, group, device, precision, offloads=offloads)
         self._named: dict[str, Any] = dict(model.named_parameters())
+        self._used = set[str]()
+        """The weights for which this process computed a gradient since the last step."""
+        self._watched = set[str]()
+        for name, module in model.named_modules():
+            if isinstance(module, FSDPModule):
+                module.register_forward_pre_hook(partial(self._watch_use, name))
         self.trained = [(name, nn.Parameter(_rows(each))) for name, each in self._named.items() if each.requires_grad]
         """This process's rows of each weight that trains, with its name in the model; maybe none."""
 
     def take_gradients(self) -> None:
-        """Move this step's gradients to `trained`."""
-        for name, rows in self.trained:
+        """Move this step's gradients to `trained`; as on one process, a weight has none if no row used it."""
+        used = self._group.any_process([name in self._used for name, _ in self.trained])
+        for (name, rows), is_used in zip(self.trained, used, strict=True):
             whole = self._named[name]
             rows.data = _rows(whole)  # FSDP replaces them when it pins their memory
-            rows.grad = None if whole.grad is None else _rows(whole.grad)
+            rows.grad = _rows(whole.grad) if is_used else None
             whole.grad = None
+        self._used.clear()
+
+    def _watch_use(self, prefix: str, module: nn.Module, _: Any = None) -> None:
+        """Note which of the module's weights get gradients: FSDP adds up zeros of those that no row used."""
+        if prefix in self._watched:
+            return
+        self._watched.add(prefix)  # gathered weights are parameters of their own, from the first forward pass on
+        for name, weight in module.named_parameters(prefix):
+            if weight.requires_grad and not isinstance(weight, DTensor):
+                weight.register_post_accumulate_grad_hook(partial(self._note_use, name))
+
+    def _note_use(self, name: str, _: torch.Tensor) -> None:
+        self._used.add(name)
 
     def total_norm(self, norm: torch.Tensor) -> torch.Tensor:
         """The norm of all processes' gradients, from that of this one's."""
@@ -101,7 +121,12 @@ class ShardedModel:
 
     def run(self, compute: Callable[[], Returned]) -> Returned:
         """Run what uses the model in another way than by its forward pass, with its outer weights gathered."""
-        return getattr(self._model, _FORWARD_METHOD)(compute)
+
+        def compute_watched() -> Returned:
+            self._watch_use("", self._model)
+            return compute()
+
+        return getattr(self._model, _FORWARD_METHOD)(compute_watched)
 
     def _part(self, value: torch.Tensor) -> Part:
         if not isinstance(value, DTensor):
@@ -149,10 +174,7 @@ def _shard(model: Any, group: ProcessGroup, device: torch.device, precision: str
             "hardware.strategy",
             error=next(iter(str(error).splitlines()), ""),
         ) from error
-    has_experts = any(
-        name.endswith("experts") and isinstance(part, nn.ModuleList) for name, part in model.named_modules()
-    )
-    model.set_reduce_scatter_unused_params(has_experts)  # each process's rows use other experts
+    model.set_reduce_scatter_unused_params(True)  # the rows of each process may use other weights, such as experts
     for module in model.modules():
         if isinstance(module, FSDPModule):
             # Sums, because a loss is divided by the targets of all processes; plain ones, because gloo has no others.
