@@ -102,7 +102,7 @@ def reading(folder: Path) -> Iterator[None]:
     """Raises RunFailed if the checkpoint cannot be read."""
     try:
         yield
-    except (OSError, SafetensorError, KeyError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise RunFailed(
             "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
             "checkpoint_unreadable",

@@ -7,7 +7,7 @@ AdamW only applies weight decay: one factor for all such rows, kept in float64 a
 up, first occurs or is exported. This equals the dense computation up to rounding; a test compares both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ class SparseEmbedding:
         }
 
     def restore(self, state: dict[str, torch.Tensor]) -> None:
-        """Restore the result of `state`."""
+        """Restore the result of `state`. Raises ValueError or KeyError if it is not one of this embedding."""
+        _check_state(state, self._module.weight.shape)
         self._occurred, self._moments = state["rows"].clone(), state["moments"].clone()
         self._step, self._decay = state["step"].clone(), state["decay"].item()
         self._slot.fill_(-1)
@@ -161,16 +162,25 @@ def sparse_embedding(model: Any, device: torch.device, training: TrainingSection
 
 @torch.no_grad()
 def convert_words(
-    state: dict[str, torch.Tensor], weights: dict[str, torch.Tensor], stored: str, wanted: str, first: int = 0
+    state: dict[str, torch.Tensor],
+    weights: dict[str, torch.Tensor],
+    stored: str,
+    wanted: str,
+    first: int = 0,
+    count: int | None = None,
 ) -> None:
     """Convert a checkpoint's optimizer state where its run trained a word embedding by rows, and this one does not.
 
     Or the other way round: `stored` and `wanted` name the embeddings that are trained so, if any. Of a sharded model
-    `weights` has the rows from `first` on. The decay that rows have been waiting for is applied.
+    `weights` has the rows from `first` on of `count` ones. The decay that rows have been waiting for is applied.
+    Raises ValueError or KeyError if the state is not that of such an embedding.
     """
     if stored == wanted:
         return
     if stored:
+        own_rows, width = weights[stored].shape
+        values = {key.removeprefix("words."): value for key, value in state.items() if key.startswith("words.")}
+        _check_state(values, (own_rows if count is None else count, width))
         weight, rows = weights[stored], state["words.rows"] - first
         own = (rows >= 0) & (rows < len(weight))
         for key, moments in zip(("exp_avg", "exp_avg_sq"), state["words.moments"], strict=True):
@@ -189,3 +199,13 @@ def convert_words(
             "words.step": state.pop(f"step.{wanted}"),
             "words.decay": torch.ones((), dtype=torch.float64),
         }
+
+
+def _check_state(state: Mapping[str, torch.Tensor], shape: Sequence[int]) -> None:
+    """Raises ValueError or KeyError if `SparseEmbedding.state` of an embedding (rows, width) cannot look like this."""
+    occurred, moments = state["rows"], state["moments"]
+    fits = occurred.dtype is torch.int64 and len(occurred.unique()) == occurred.numel()
+    fits = fits and moments.shape == (2, *occurred.shape, shape[1]) and moments.dtype is torch.float32
+    fits = fits and state["step"].ndim == state["decay"].ndim == 0 and occurred.ndim == 1
+    if not fits or not ((occurred >= 0) & (occurred < shape[0])).all():
+        raise ValueError(f"its state of {shape[0]} rows of words does not fit them")

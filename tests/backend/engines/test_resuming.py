@@ -5,10 +5,14 @@ import sys
 import numpy as np
 import psutil
 import pytest
-from safetensors.numpy import load_file
+import torch
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as load_tensors
 
 from backend.contract.errors import RunFailed
 from backend.contract.spec import TrainingSection
+from backend.engines.torch.sparse_embedding import convert_words
 from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
 
 TRAINING = TrainingSection(batch_size=4, learning_rate=1e-3, seed=3)
@@ -89,6 +93,35 @@ def test_a_damaged_checkpoint_is_refused(bert, engine_for, tmp_path):
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(RunFailed, match=r"cannot be read.*older one"):
         engine.restore(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"words.rows": np.array([-1, 5])},
+        {"words.rows": np.array([5, 30522])},
+        {"words.rows": np.array([5, 5])},
+        {"words.rows": np.array([5.0, 6.0], dtype=np.float32)},
+        {"words.moments": np.zeros((2, 3, 128), dtype=np.float32)},
+        {"words.step": np.zeros(2, dtype=np.float32)},
+    ],
+)
+def test_a_state_that_does_not_fit_the_words_is_refused(damage, engine_for, tmp_path):
+    engine = engine_for(BERT_TINY, HEAD, TRAINING, vocabulary=30522)
+    engine.save(tmp_path)()
+    path = tmp_path / "optimizer.safetensors"
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata()
+    state = {"words.rows": np.array([5, 6]), "words.moments": np.zeros((2, 2, 128), dtype=np.float32)}
+    save_file(load_file(path) | state, path, metadata)
+    engine.restore(tmp_path)
+    state |= damage
+    save_file(load_file(path) | state, path, metadata)
+    with pytest.raises(RunFailed, match=r"cannot be read \(its state of 30522 rows.*older one"):
+        engine.restore(tmp_path)
+    weights = {"words": torch.zeros(30522, 128)}
+    with pytest.raises(ValueError, match="does not fit"):  # as any number of processes read it that have shards
+        convert_words(load_tensors(path), weights, "words", "")
 
 
 def test_a_checkpoint_is_written_beside_training(engine_for, tmp_path):

@@ -105,7 +105,8 @@ class ShardedModel:
             weights = shared_file.read(folder / WEIGHTS, part_of)
             state = shared_file.read(folder / OPTIMIZER, part_of)
             stored = read_metadata(folder / OPTIMIZER).get("words", "")
-            convert_words(state, weights, stored, "", wanted[stored].first if stored else 0)
+            if stored:
+                convert_words(state, weights, stored, "", wanted[stored].first, wanted[stored].shape[0])
             take_weights({name: part.rows for name, part in wanted.items()}, weights)
             optimizer.restore(state)
 
