@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 import psutil
 import pytest
@@ -10,6 +11,7 @@ from end_to_end.burnish_process import Burnish, events_of, wait_for
 from backend.contract.run.events import CheckpointSaved, RunFinished, StepFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, run_folders
+from backend.training.checkpoints import Checkpoints
 
 TRAINING = {"batch_size": 8, "learning_rate": 3e-4}
 ENDS_WITHIN_SECONDS = 30
@@ -74,3 +76,59 @@ def test_three_processes_predict_what_one_predicts(burnish: Burnish, strategy: s
     assert events_of(one)[-1].metrics == pytest.approx(events_of(three)[-1].metrics, abs=1e-4)
     names = [{path.name for path in (folder.path / "model").iterdir()} for folder in (one, three)]
     assert names[0] == names[1]
+
+
+def start_sharded(burnish: Burnish) -> tuple[subprocess.Popen[str], RunFolder]:
+    """A run of two processes with FSDP that saves a checkpoint at every step, once the first one is saved."""
+    spec = burnish.spec(
+        training={**TRAINING, "max_steps": 10**6, "checkpoint_every": 1, "keep_checkpoints": 2},
+        hardware={"processes": 2, "strategy": "fsdp"},
+        evaluation={"every": "never"},
+    )
+    process = burnish.start("train", str(spec))
+    folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
+    wait_for(lambda: any(isinstance(event, CheckpointSaved) for event in events_of(folder)), process)
+    return process, folder
+
+
+def resume_for_one_step(burnish: Burnish, folder: RunFolder) -> int:
+    """Resume it in one process; returns the step that it continues from."""
+    start = Checkpoints(folder).latest()
+    assert start is not None
+    text = folder.spec.read_text().replace("max_steps: 1000000", f"max_steps: {start + 1}")
+    for path in (folder.spec, folder.started_spec):
+        path.write_text(text)
+    resumed = burnish("resume", folder.name, "--set", "hardware.processes=1", "--set", "hardware.strategy=ddp")
+    assert resumed.returncode == 0, resumed.stderr
+    return start
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_while_shards_are_saved_leaves_the_last_checkpoint(burnish: Burnish):
+    process, folder = start_sharded(burnish)
+    second = rank(folder, 1)
+    while True:
+        wait_for(lambda: [*folder.checkpoints.glob(".step-*")], process)
+        second.suspend()
+        if [*folder.checkpoints.glob(".step-*")]:
+            break
+        second.resume()
+    second.kill()
+    _, said = process.communicate(timeout=ENDS_WITHIN_SECONDS)
+    assert "rank 1: the engine process was killed (SIGKILL)" in said.splitlines()[-1]
+    resume_for_one_step(burnish, folder)
+    assert not [*folder.checkpoints.glob(".*")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="limits of other processes are Linux's alone")
+def test_a_process_whose_shards_the_disk_refuses_ends_the_run_with_the_reason(burnish: Burnish):
+    process, folder = start_sharded(burnish)
+    rank(folder, 1).rlimit(psutil.RLIMIT_FSIZE, (4096, 4096))
+    _, said = process.communicate(timeout=ENDS_WITHIN_SECONDS)
+    assert process.returncode == 1
+    assert (
+        "the disk is full, so nothing more could be saved; earlier checkpoints are untouched" in said.splitlines()[-1]
+    )
+    assert not [*folder.checkpoints.glob(".*")]
+    resume_for_one_step(burnish, folder)

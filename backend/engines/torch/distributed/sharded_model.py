@@ -51,7 +51,7 @@ class ShardedModel:
         """The weights for which this process computed a gradient since the last step."""
         self._watched = set[str]()
         for name, module in model.named_modules():
-            if isinstance(module, FSDPModule):
+            if _is_gathered_by_itself(module):
                 module.register_forward_pre_hook(partial(self._watch_use, name))
         self.trained = [(name, nn.Parameter(_rows(each))) for name, each in self._named.items() if each.requires_grad]
         """This process's rows of each weight that trains, with its name in the model; maybe none."""
@@ -145,6 +145,10 @@ def _state_parts(state: Mapping[str, torch.Tensor], weights: Mapping[str, Part])
             Part(value, weight.shape, weight.first) if is_sharded else Part(value, tuple(value.shape), is_whole=True)
         )
     return found
+
+
+def _is_gathered_by_itself(module: nn.Module) -> bool:
+    return isinstance(module, FSDPModule)
 
 
 def _rows(weight: Any) -> torch.Tensor:
