@@ -134,13 +134,28 @@ class Pass:
     def training_bytes(self) -> float:
         """At the peak, when the backward pass starts."""
         shape, tokens = self.shape, self.rows * self.length
-        passing = max(tokens * shape.inner, self._map_numbers / 3) * 4
-        layer = tokens * self._layer_bytes + self._map_numbers * (1 + shape.decoders / shape.layers) * 4
-        kept = shape.layers * layer + shape.decoders * tokens * _CROSS_ATTENTION * shape.hidden * self._width(0.5)
+        kept = (
+            shape.layers * self._whole_layer_bytes
+            + shape.decoders * tokens * _CROSS_ATTENTION * shape.hidden * self._width(0.5)
+        )
+        outside = _OUTSIDE * tokens * shape.hidden * 4
         if self.recomputes:
-            kept = shape.layers * tokens * shape.hidden * 4 + layer
-            passing *= 2
-        return kept + passing + _OUTSIDE * tokens * shape.hidden * 4
+            return shape.layers * tokens * shape.hidden * 4 + self.recomputed_bytes + outside
+        return kept + self._passing_bytes + outside
+
+    @property
+    def recomputed_bytes(self) -> float:
+        """What is held of one layer while it is computed again, until the last gradient is there."""
+        return self._whole_layer_bytes + 2 * self._passing_bytes if self.recomputes else 0.0
+
+    @property
+    def _whole_layer_bytes(self) -> float:
+        decoders = self.shape.decoders / self.shape.layers
+        return self.rows * self.length * self._layer_bytes + self._map_numbers * (1 + decoders) * 4
+
+    @property
+    def _passing_bytes(self) -> float:
+        return max(self.rows * self.length * self.shape.inner, self._map_numbers / 3) * 4
 
     @property
     def evaluation_bytes(self) -> float:

@@ -30,10 +30,11 @@ from backend.models.weights import read_weights
 MB = 1e6
 _BLOCK = re.compile(r"(?:[^.]+\.)*?\d+\.")
 """The start of the names of a layer's weights."""
-LIBRARIES_MB, METRICS_MB = 400.0, 110.0
-"""Resident memory of Python with PyTorch, transformers and the data, and what scikit-learn adds (measured on Linux)."""
-_SCATTER, _KEPT = 1.05, 1.3
-"""What an allocator takes for blocks of many sizes as a multiple of their sum, and one that keeps what was freed."""
+LIBRARIES_MB, METRICS_MB, _WORD_MB = 385.0, 110.0, 0.0006
+"""Resident memory of Python with PyTorch, transformers and the data, what scikit-learn adds, and a tokenizer for each word
+(measured on Linux)."""
+_SCATTER, _USUAL, _KEPT = 1.05, 1.15, 1.3
+"""What blocks of many sizes take as a multiple of their sum, if freed ones are returned, as usual, and if they are kept."""
 _REPLACED = 1.6
 """What a model takes while weights from its file are replaced by trained ones, as a multiple of its size (measured)."""
 TIMES = ("Evaluation", "Loading", "Saving")
@@ -109,7 +110,8 @@ class TrainingLoad:
     def _training_bytes(self, rows: int) -> float:
         """What a step holds beside weights and optimizer: activations, then gradients, with accumulation both."""
         gradients, step = self._gradient_bytes, self._step_bytes(rows) if rows else 0.0
-        most = gradients + step if self._accumulates(rows) else max(gradients, step)
+        last = self._slack * self._pass(rows).recomputed_bytes
+        most = gradients + step if self._accumulates(rows) else max(gradients + last, step)
         # A CPU's allocator keeps what the activations were in, in blocks that are too small for a whole weight.
         updates = (most if self.on_cpu else gradients) + self._rounding_bytes
         return max(most, updates)
@@ -256,14 +258,14 @@ class TrainingLoad:
 
     def _step_bytes(self, rows: int) -> float:
         """What a step holds beside weights and optimizer when its backward pass starts."""
-        shape, training = self._shape, self.spec.training
-        sequences, length = self._sequences(rows)
-        dropout = self.spec.model.dropout
-        one = Pass(
-            shape, sequences, length, shape.has_maps(dropout, on_cpu=self.on_cpu), self.precision == "float32",
-            training.gradient_checkpointing is True, self.spec.adapter is not None, self._format in QUANTIZED,
+        return self._slack * self._pass(rows).training_bytes + self._converted_bytes + self._logits_bytes(rows)
+
+    def _pass(self, rows: int) -> Pass:
+        has_maps = self._shape.has_maps(self.spec.model.dropout, on_cpu=self.on_cpu)
+        return Pass(
+            self._shape, *self._sequences(rows), has_maps, self.precision == "float32",
+            self.spec.training.gradient_checkpointing is True, self.spec.adapter is not None, self._format in QUANTIZED,
         )  # fmt: skip
-        return self._slack * one.training_bytes + self._converted_bytes + self._logits_bytes(rows)
 
     def _evaluation_bytes(self, rows: int) -> float:
         """What a batch of an evaluation needs: one layer at a time, then the logits."""
@@ -311,17 +313,15 @@ class TrainingLoad:
 
     @property
     def _slack(self) -> float:
-        """What the allocator takes for blocks of many sizes.
-
-        On a CPU with float32 weights it keeps freed blocks, unless the model is sharded. With others, float32 copies of weights come and go between
-        activations, unless less than float32 is computed.
-        """
-        keeps = self.on_cpu and not self._is_sharded and "float32" in (self._format, self.precision)
-        return _KEPT if keeps else _SCATTER
+        """What the allocator takes, which on a CPU the engine sets by the formats of weights and computation."""
+        if not self.on_cpu or self._is_sharded:
+            return _SCATTER
+        return _KEPT if self._format == "float32" else _SCATTER if self.precision == "float32" else _USUAL
 
     @property
     def _libraries_mb(self) -> float:
-        return LIBRARIES_MB + (0.0 if self.head.declared.over_vocabulary else METRICS_MB)
+        metrics = 0.0 if self.head.declared.over_vocabulary else METRICS_MB
+        return LIBRARIES_MB + metrics + _WORD_MB * self._shape.vocabulary
 
     def _sequences(self, rows: int) -> tuple[int, int]:
         """The sequences of so many rows, and their length: the choices of a row are counted as one."""
@@ -376,11 +376,11 @@ class TrainingLoad:
         return 4 * max(layers, default=0)  # one after another
 
     def _logits_bytes(self, rows: int) -> float:
-        """Logits, their logarithms, and the gradients of both, as many at once as the engine computes."""
+        """Logits as they are computed, their logarithms, and the gradients of both, as many at once as the engine computes."""
         logits, narrow = self._count_logits(rows), 0 if self.precision == "float32" else 2
         shape, at_once = self._shape, self._engine.logits_at_once
         if at_once is None or logits <= at_once:
-            return self._slack * logits * (4 * 4 + 2 * narrow)
+            return self._slack * logits * (3 * 4 + (narrow or 4))
         if not shape.changes_logits:
             return at_once * (4 + narrow)  # one part becomes its gradient in place
         # Each part makes a gradient of the whole output layer if that trains.

@@ -87,8 +87,11 @@ class TorchEngine:
             self._optimizer = Optimizer(
                 self._model, self._words, loading.training, self._precision, loading.adapter, self._shards
             )
-        if self._device.type == "cpu" and is_float32(self._model) and not shards:
-            memory.keep_freed()  # other weights become float32 layer by layer, and such buffers would add up
+        if self._device.type == "cpu" and not shards:
+            if is_float32(self._model):
+                memory.keep_freed()
+            elif loading.precision == "float32":
+                memory.return_blocks()  # weights become float32 layer by layer, and such buffers would add up
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded

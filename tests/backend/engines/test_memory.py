@@ -58,6 +58,39 @@ def test_what_was_kept_can_be_returned_although_later_blocks_are_in_use():
     assert int(done.stdout) > 300_000_000
 
 
+RETURN_BLOCKS = """
+import psutil, sys, torch
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.resources import resource
+from backend.contract.spec import ModelSection
+from backend.engines.engine import LoadRequest
+from backend.engines.torch import Settings
+from backend.engines.torch.engine import TorchEngine
+
+folder = resource("demo", "bert-tiny")
+head = HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b"))
+model = ModelSection(name_or_path=str(folder), weights=sys.argv[1])
+TorchEngine().load(
+    LoadRequest(
+        folder=folder, head=head, model=model, training=None, devices=("cpu",), precision="float32", vocabulary=30522,
+        pad_token_id=0, hardware=Settings(threads=1),
+    )
+)
+before = psutil.Process().memory_info().rss
+for _ in range(2):  # once blocks of this size were freed, glibc takes them from its heap
+    blocks = [torch.ones(1_000_000) for _ in range(100)]
+    last = torch.ones(1_000_000)
+    del blocks
+print(psutil.Process().memory_info().rss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
+def test_float32_copies_of_other_weights_leave_no_memory_behind():
+    done = subprocess.run([sys.executable, "-c", RETURN_BLOCKS, "bfloat16"], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100_000_000
+
+
 def page_faults(how: str) -> int:
     """Pages that the kernel had to clear for five tensors of 64 MB, in a process of its own."""
     done = subprocess.run([sys.executable, "-c", COUNT, how], capture_output=True, text=True, check=True)

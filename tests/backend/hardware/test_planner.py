@@ -203,6 +203,22 @@ SMALL_STEP = {"adapter": {"type": "lora"}, "training": {"batch_size": 1, "gradie
 """Hardly anything trains, so that another time of the run needs the most."""
 
 
+def test_a_layer_is_computed_again_until_all_gradients_are_there():
+    beyond = [
+        peak(planned(length=8, training={"batch_size": 1, "gradient_checkpointing": again}))["Activations"]
+        for again in (False, True)
+    ]
+    assert beyond[0] == 0 < beyond[1]
+
+
+def test_a_tokenizer_takes_memory_for_its_words():
+    few, many = (
+        peak(planned(model={"initialise": "from_config", "config": {"vocab_size": words}}))
+        for words in (30_000, 250_000)
+    )
+    assert many["Libraries"] - few["Libraries"] == pytest.approx(130, abs=5)
+
+
 def test_an_evaluation_takes_no_more_rows_than_need_a_steps_memory():
     rows = [planned(length=length, **SMALL_STEP).evaluation_rows(1) for length in (16, 128, 512)]
     assert rows == sorted(rows, reverse=True)

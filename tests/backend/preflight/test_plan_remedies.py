@@ -32,7 +32,7 @@ def planned(tmp_path: Path, device: Device = CPU, **changes: Any) -> tuple[RunPl
     return cost.plan(resolve.resolve(values, tmp_path), [device]), values
 
 
-TIGHT = {"hardware.memory_limit": 0.54, "evaluation.batch_size": 1}
+TIGHT = {"hardware.memory_limit": 0.544, "evaluation.batch_size": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
