@@ -1,6 +1,9 @@
 """How a module must look: it says what it owns, is of human size, is named for a noun and swallows nothing."""
 
 import ast
+import graphlib
+
+import grimp
 
 from tests.architecture.source import Module
 
@@ -47,6 +50,16 @@ def test_backend_itself_is_empty(modules: list[Module]):
 def test_no_file_has_a_second_subject(modules: list[Module]):
     sizes = {module.path: module.text.count("\n") for module in modules}
     assert {path: lines for path, lines in sizes.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Not even inside functions or for types alone; only the face of a package may fetch what lies in it."""
+    graph = grimp.build_graph("app", "backend", cache_dir=None)
+    files = {
+        name: graph.find_modules_directly_imported_by(name) for name in graph.modules if not graph.find_children(name)
+    }
+    assert len(files) > 500
+    graphlib.TopologicalSorter(files).prepare()  # raises CycleError, which names the files
 
 
 def test_no_function_is_a_saga(modules: list[Module]):

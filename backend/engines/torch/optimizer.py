@@ -1,7 +1,7 @@
 """One optimizer step: which weights train, which decay and at which rate, clipping by the global norm, state by name."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -15,10 +15,18 @@ from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding
 from backend.engines.torch.stochastic_rounding import RoundedWeights, total_norm
 
-if TYPE_CHECKING:
-    from backend.engines.torch.distributed.sharded_model import ShardedModel
-
 OPTIONS = "training.optimizer_options"
+
+
+class Shards(Protocol):
+    """What an optimizer needs to know of a model that several processes hold in parts (`distributed.sharded_model`)."""
+
+    trained: list[tuple[str, nn.Parameter]]
+    """This process's rows of each weight that trains, with its name in the model."""
+
+    def total_norm(self, norm: torch.Tensor) -> torch.Tensor:
+        """The gradients' norm over all processes, from that of this one."""
+        ...
 
 
 class Optimizer:
@@ -26,7 +34,7 @@ class Optimizer:
 
     def __init__(
         self, model: nn.Module, words: SparseEmbedding | None, training: TrainingSection, precision: Precision,
-        adapter: Any = None, shards: "ShardedModel | None" = None,
+        adapter: Any = None, shards: Shards | None = None,
     ):  # fmt: skip
         self._words, self._training, self._precision, self._shards = words, training, precision, shards
         named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]

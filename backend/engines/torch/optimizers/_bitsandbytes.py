@@ -45,7 +45,7 @@ class Bitsandbytes:
         import_bitsandbytes()
         from backend.engines.torch.optimizers._quantized_state import QuantizedAdamW  # imports it in its own way
 
-        return QuantizedAdamW(groups, training, bits=cls.bits, paged=cls.paged)
+        return QuantizedAdamW(groups, training, bits=cls.bits, paged=cls.paged, keeps_float32=keeps_float32)
 
 
 def keeps_float32(name: str, shape: tuple[int, ...]) -> bool:
