@@ -93,6 +93,8 @@ class _Part:
         if chosen and chosen not in preview.columns:
             self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
         self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
+        if chosen is not None and chosen in preview.columns:
+            self.box.setItemText(self.box.currentIndex(), chosen)  # why it is unsuitable is said beside it
         self.dot.set_on(chosen is not None)
         self._show_reason(preview, chosen)
 

@@ -336,6 +336,7 @@ def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(qtbot, p
     qtbot.waitUntil(lambda: card.banner.fix.isVisible(), timeout=SLOW_MS)
     assert card.recognised.isHidden()
     assert "“similarity” contains scores, for example 0.0, so it cannot be the label" in card.banner.text()
+    assert card.columns.boxes["label"].currentText() == "similarity", "the reason is said beside it"
     assert card.banner.fix.text() == "Switch to text regression"
     card.banner.fix.click()
     assert panel.draft.get("task.type") == "text_regression"
