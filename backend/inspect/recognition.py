@@ -67,6 +67,8 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     if name := _hub_name(given):
         return _to_answer(_Found("hub", message("a Hub dataset"), {"name": name, "train": "train", "validation": 0.1}))
     places = [place for one in given for place in _places_of(one)]
+    if model := next(filter(_is_model, places), None):
+        raise InputError("{name} is a model, not data; use its folder as model.name_or_path", name=model.name)
     found = _recognise_source(places) if split is None else None
     return _to_answer(found or _files(places, split))
 
@@ -87,6 +89,11 @@ def _places_of(one: str) -> list[Path]:
     if not path.exists():
         raise InputError("{path}: there is no such file or folder; check the path", path=path)
     return [path.absolute()]
+
+
+def _is_model(path: Path) -> bool:
+    """Whether it is a folder in Hugging Face format, or weights, which the JSON files beside them would hide."""
+    return path.suffix == ".safetensors" or ((path / "config.json").is_file() and any(path.glob("*.safetensors")))
 
 
 def _recognise_source(paths: Sequence[Path]) -> _Found | None:

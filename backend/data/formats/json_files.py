@@ -22,6 +22,7 @@ Record = tuple[int, dict[str, Any]]
 """Line (or number) of the object in its file, and the object."""
 
 _CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError)
+_NAMED_KEYS = 5
 _KINDS = (
     (bool, message("true or false")),
     ((int, float), "a number"),
@@ -166,7 +167,7 @@ def _objects(text: str, name: str) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):
-        keys = message(" with the keys {value}", value=", ".join(map(str, value))) if isinstance(value, dict) else ""
+        keys = message(" with the keys {value}", value=_list_keys(value)) if isinstance(value, dict) else ""
         raise InputError(
             '{name} contains one {class_name}{keys}; use a list of objects, or {{"data": [...]}}',
             name=name,
@@ -174,6 +175,11 @@ def _objects(text: str, name: str) -> list[Any]:
             keys=keys,
         )
     return value
+
+
+def _list_keys(found: dict[str, Any]) -> str:
+    """The first ones: a configuration has dozens."""
+    return ", ".join([*map(str, islice(found, _NAMED_KEYS)), *(["…"] if len(found) > _NAMED_KEYS else [])])
 
 
 def iterate_pieces(records: Iterable[Record]) -> Iterator[list[Record]]:

@@ -136,7 +136,9 @@ def test_an_unfinished_json_is_refused_in_whole_words(desk):
 
 
 def test_json_of_another_shape_is_refused_with_its_keys(desk):
-    assert "keys train, test" in desk.refusal(desk.write("a.json", '{"train": [], "test": []}'))
+    assert "keys train, test;" in desk.refusal(desk.write("a.json", '{"train": [], "test": []}'))
+    many = json.dumps(dict.fromkeys("abcdefgh", 1))
+    assert "keys a, b, c, d, e, …;" in desk.refusal(desk.write("b.json", many))
 
 
 def test_json_lines_may_have_a_byte_order_mark(desk):

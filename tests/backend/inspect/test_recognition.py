@@ -174,6 +174,18 @@ def test_what_holds_no_rows_is_refused_in_one_sentence(tmp_path: Path, content: 
         found_in(tmp_path / "thing")
 
 
+def test_a_model_is_not_taken_for_data_because_of_its_json_files(tmp_path: Path):
+    model = tmp_path / "my-bert"
+    model.mkdir()
+    (model / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    (model / "model.safetensors").write_bytes(b"weights")
+    for place in (model, model / "model.safetensors"):
+        with pytest.raises(
+            InputError, match=f"{place.name} is a model, not data; use its folder as model.name_or_path"
+        ):
+            found_in(place)
+
+
 def test_a_folder_of_one_file_without_rows_is_not_called_these_1_files(tmp_path: Path):
     written(tmp_path, README_dot_md="#")
     with pytest.raises(InputError, match=r"^README.md, the only file here, does not contain rows \(.*use CSV"):
