@@ -14,7 +14,7 @@ Mark = tuple[float, str, str]
 ROWS = 3
 """Rows at the top of the view for the labels of marks, above the curves."""
 TALLEST_ROW = 0.22
-"""The most of the view's height that a row may take, in a low view."""
+"""The most of the view's height that a row may take; in a lower view the words would cover the curves, and are left out."""
 NEAR = 0.008
 """A mark is met by a cross-hair within this share of the range."""
 
@@ -68,13 +68,14 @@ class PlotMarks:
         self._view = (first, last)
         taken: list[tuple[str, int, float, float]] = []
         share = self._row_share()
+        rows = range(ROWS if share <= TALLEST_ROW else 0)
         for item, (x, text, _) in reversed(list(zip(self.items, self.lines, strict=True))):
             item.setVisible(bool(first <= x <= last))
             if not text:
                 continue
             left, right = self._reach(item, (x - first) / (last - first) if first < last < inf else 0.0)
             beside = [(words, row) for words, row, begin, end in taken if begin < right and left < end]
-            free = next((row for row in range(ROWS) if all(one != row for _, one in beside)), None)
+            free = next((row for row in rows if all(one != row for _, one in beside)), None)
             is_shown = item.isVisible() and free is not None and all(words != text for words, _ in beside)
             item.label.setVisible(is_shown)
             if is_shown and free is not None:
@@ -87,7 +88,7 @@ class PlotMarks:
         view = self._plot.vb
         assert view is not None, "a plot has its view from the start"
         tallest = max((item.label.boundingRect().height() for item in self.items if item.label), default=0.0)
-        return min(TALLEST_ROW, tallest / max(1.0, view.height()))
+        return tallest / max(1.0, view.height())
 
     def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
         """The pixel range of a line's text, for a line at this share of the width: on the side with more room."""

@@ -343,6 +343,16 @@ def test_the_words_of_marks_stand_below_each_other_and_above_the_curves(plot: Li
     assert heights[0] - height > 2.0
 
 
+def test_words_of_marks_are_left_out_of_a_plot_too_low_for_them(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(100), np.ones(100))
+    plot.set_marks([(50, "best", "success")])
+    label = plot.marks.items[0].label
+    for height, is_shown in ((420, True), (110, False), (420, True)):
+        plot.setFixedHeight(height)
+        plot.redraw()
+        qtbot.waitUntil(lambda: label.isVisible() == is_shown)  # noqa: B023
+
+
 def test_the_first_curve_lies_above_the_others(qtbot, styled):
     made = LivePlot("Metrics", [SeriesStyle("a", "a", "markers"), SeriesStyle("b", "b", "markers")])
     qtbot.addWidget(made)
