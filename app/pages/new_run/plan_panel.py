@@ -12,7 +12,6 @@ from app.core import formatting
 from app.core.backend_words import translate_word
 from app.core.draft import run_duration
 from app.core.i18n import tr, trn
-from app.widgets.boxes import stack
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ThinProgressBar
@@ -53,17 +52,19 @@ class PlanView(QWidget):
             self._column.addWidget(part)
         self._column.addStretch(1)
         self.empty = EmptyState("gauge", tr("No plan yet"))
-        self.pages = stack(self.empty, self._content)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.pages)
+        for page in (self.empty, self._content):  # in a stack the plan's height would be scrolled without a plan too
+            column.addWidget(page)
+        self._content.hide()
 
     def clear(self) -> None:
         """Show that nothing is known."""
         self.plan, self.rows = None, []
         self.remedies.show_remedies([])
         self._show_disk(None)
-        self.pages.setCurrentWidget(self.empty)
+        self._content.hide()
+        self.empty.show()
 
     def show_words(self, title: str, sentence: str) -> None:
         """Say in the place of a plan what is being done, or what has to be done first."""
@@ -108,7 +109,8 @@ class PlanView(QWidget):
     def _show_content(self) -> None:
         self.notes.setVisible(bool(self.notes.text()))
         self._content.setEnabled(True)
-        self.pages.setCurrentWidget(self._content)
+        self.empty.hide()
+        self._content.show()
 
     def _show_parts(self, parts: QWidget) -> None:
         self._column.replaceWidget(self._parts, parts)
