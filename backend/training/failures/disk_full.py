@@ -57,9 +57,14 @@ class DiskRoom:
         return (1 + self.keeps_best) * size + max(size, self.model) - self._room()
 
     def lacks_for_none(self) -> int:
-        """What is missing if no more checkpoints are written, except of the best evaluation."""
+        """What is missing if no more checkpoints are written, except of the best evaluation and the last step.
+
+        A run saves its last step before it saves the weights of its best one as the model.
+        """
         size = max(self.checkpoints.values())
-        return len(self.kept) * size + max(self.model, size if self.keeps_best else 0) - self._room()
+        in_training = (len(self.kept) + self.keeps_best) * size
+        at_the_end = (1 + self.keeps_best) * size + self.model
+        return max(in_training, at_the_end) - self._room()
 
     def has_space_for_next(self) -> bool:
         """Whether all checkpoints can stay for now: something else was deleted, or it was another disk (the cache) that is full."""

@@ -400,6 +400,11 @@ def test_room_for_the_whole_model_is_not_asked_of_a_run_that_saves_an_adapter(co
     assert event.mend == RunFix({"training.keep_checkpoints": 1, "training.checkpoint_every": "never"}, resume=True)
 
 
+def test_full_disk_without_room_for_best_last_and_model_is_not_promised_the_rest_of_the_run(context, monkeypatch):
+    event = end_on_full_disk(context(evaluation={"best_metric": "accuracy"}), monkeypatch, 5, 1, 2)
+    assert event.hint.startswith("Free up at least 19 MB in ")
+
+
 def test_full_disk_that_no_setting_helps_says_how_much_to_free(context, monkeypatch):
     event = end_on_full_disk(context(evaluation={"best_metric": "accuracy"}), monkeypatch, 1, 1, 2)
     assert event.hint.startswith("Free up at least 23 MB in ")
