@@ -1,4 +1,4 @@
-"""Chooses the settings that a spec leaves at `auto`: learning rate, epochs, batch size and warmup.
+"""Chooses the settings that a spec leaves at `auto`: learning rate, epochs, batch size, warmup, and whether to compile.
 
 Gradient checkpointing depends on the memory of a device, so `backend.preflight.fixes` chooses it.
 
@@ -29,6 +29,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from backend.contract.catalog import Device
 from backend.contract.lengths import FITTED, fit_lengths
 from backend.contract.messages import message
 from backend.contract.rpc.plan import AutoSetting
@@ -38,6 +39,7 @@ from backend.data.rows import Rows
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import Splits, make_task
+from backend.preflight.engine_choice import ALWAYS, NEVER, compile_setting, find_compile_problem, find_missing_compiler
 from backend.preflight.steps import steps_per_epoch, total_steps
 from backend.tasks.task import Columns
 
@@ -60,6 +62,10 @@ MOST_EPOCHS, MOST_NEW_EPOCHS, MOST_TEXT_EPOCHS = 12, 20, 5
 heart."""
 WARMUP, FEWEST_STEPS = 0.1, 50
 """The share of all steps, and the length from which a run has a warmup."""
+LEAST_STEP_SECONDS, TOKENS_PER_ROW, MOST_OPERATIONS = 0.03, 64, 1e14
+"""Of a step on a GPU; of a row, roughly; and operations per second of a GPU in bfloat16 that computes well."""
+WORTH_COMPILING_SECONDS = 300.0
+"""The length from which a run on a GPU makes up for the minute or more that compiling takes."""
 CHARACTERS_PER_TOKEN = 4
 """Of running text, to count its blocks before it is tokenized."""
 
@@ -120,6 +126,11 @@ def epochs(size: TrainingSize) -> float:
 def warmup(total_steps: int, schedule: str = "linear") -> float:
     """The share of all steps; none for a very short run, or for a schedule that is said to be constant."""
     return 0.0 if total_steps < FEWEST_STEPS or schedule == "constant" else WARMUP
+
+
+def training_seconds(total_steps: int, batch_size: int, parameters: int) -> float:
+    """What a GPU takes at least for such a run: it starts kernels only so fast, and computes only so fast."""
+    return total_steps * max(LEAST_STEP_SECONDS, 6 * parameters * batch_size * TOKENS_PER_ROW / MOST_OPERATIONS)
 
 
 @dataclass(frozen=True)
@@ -187,14 +198,44 @@ def _count_examples(spec: RunSpec, train: Rows, columns: Columns, max_length: in
     return max(1, characters // (CHARACTERS_PER_TOKEN * max_length))
 
 
+def choose_compile(
+    auto: AutoResolution, parameters: int, splits: Splits, find_device: Callable[[], Device | None]
+) -> AutoResolution:
+    """Choose whether to compile if that is `auto`: only on a GPU, for a run that is long enough.
+
+    Shapes are few in any case, because sizes of batches are variables of a program. `find_device` may take seconds, and is
+    called only for such a run.
+    """
+    spec = auto.spec
+    if compile_setting(spec) != AUTO:
+        return auto
+    training = spec.training
+    examples = _count_examples(spec, splits.rows["train"], splits.columns, splits.facts["max_length"])
+    total = total_steps(training, steps_per_epoch(training, examples))
+    is_long = training_seconds(total, training.batch_size, parameters) >= WORTH_COMPILING_SECONDS
+    device = find_device() if is_long and not find_compile_problem(spec) else None
+    value, reason = NEVER, ""
+    if device is not None and device.kind == "cuda":
+        if problem := find_missing_compiler(device.kind):
+            reason = message("compile never: {problem}", problem=problem)
+        elif "bfloat16" not in device.precisions:
+            reason = message("compile never: {name} is too old to gain from it", name=device.name)
+        else:
+            value, reason = ALWAYS, message("compile always: a run of about {total:,} steps makes up for the minute or more that compiling takes", total=total)  # fmt: skip
+    chosen = AutoSetting("hardware.compile", value, reason)
+    return AutoResolution(with_chosen(spec, [chosen]), (*auto.chosen, chosen))
+
+
 def with_chosen(spec: RunSpec, chosen: Iterable[AutoSetting]) -> RunSpec:
     """The spec with what was chosen for it before."""
-    values: dict[str, dict[str, Any]] = {"task": {}, "training": {}}
+    values: dict[str, dict[str, Any]] = {"task": {}, "training": {}, "hardware": {}}
     for one in chosen:
         section, _, name = one.key.partition(".")
         values[section][name] = one.value
     training = spec.training.model_copy(update=values["training"])
-    return spec.model_copy(update={"task": {**spec.task, **values["task"]}, "training": training})
+    hardware = spec.hardware.model_copy(update=values["hardware"])
+    task = {**spec.task, **values["task"]}
+    return spec.model_copy(update={"task": task, "training": training, "hardware": hardware})
 
 
 def fit_to_model(spec: RunSpec, folder: Path) -> AutoResolution:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import AutoSetting, DeviceList
@@ -17,9 +18,16 @@ from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, model_options, sample_lengths
-from backend.preflight.auto_settings import AutoResolution, ModelSize
+from backend.preflight.auto_settings import AutoResolution, ModelSize, choose_compile
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task, with_max_length
-from backend.preflight.engine_choice import check_engine, check_processes, position
+from backend.preflight.engine_choice import (
+    ALWAYS,
+    check_compile,
+    check_engine,
+    check_processes,
+    compile_setting,
+    position,
+)
 from backend.preflight.fixes import MemoryFacts, choose_checkpointing, without_checkpointing
 from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
@@ -83,11 +91,13 @@ def check(
     model_options.check_adapter(spec)
     model_options.check_optimizer(spec)
     model_options.check_master_weights(spec)
+    check_compile(spec)
     list_once = cache(lambda: devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment))
     choice = _check_hardware(spec, list_once)
     if choice is not None:
         model_options.check_optimizer(spec, choice.device.kind)
         model_options.check_master_weights(spec, choice.precision)
+        check_compile(spec, choice.device.kind)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
     fitted = auto_settings.fit_to_model(spec, folder) if folder is not None else AutoResolution(spec, ())
@@ -112,6 +122,8 @@ def check(
     auto = auto_settings.resolve(spec, splits, lambda: model_size(spec, described or _describe_model(spec)))
     check_processes(auto.spec)
     auto = _choose_checkpointing(auto, splits, model, list_once, report)
+    parameters = count_parameters(spec, described) if described else 0
+    auto = choose_compile(auto, parameters, splits, lambda: _find_device(auto.spec, choice, list_once))
     auto = AutoResolution(auto.spec, (*fitted.chosen, *auto.chosen))
     for setting in auto.chosen:
         if setting.reason:
@@ -146,6 +158,15 @@ def _choose_checkpointing(
     here = list_devices().devices
     counts = sample.count_features(splits)
     return choose_checkpointing(auto, MemoryFacts(model.folder, make_task(spec).head, sample.lengths, here, counts))
+
+
+def _find_device(
+    spec: RunSpec, choice: devices.DeviceChoice | None, list_devices: Callable[[], DeviceList]
+) -> Device | None:
+    """The device that the run would use; None on a pod, where a single host knows no devices."""
+    if position(spec).count > 1:
+        return None
+    return (choice or devices.choose(spec, list_devices().devices)).device
 
 
 def _fits_anywhere(spec: RunSpec, splits: Splits, model: ModelLocation) -> bool:
@@ -207,6 +228,7 @@ def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> de
         return None  # one host of a pod sees nothing alone; the run looks when all have met
     is_any = hardware.device == hardware.precision == "auto" and not hardware.devices
     is_any = is_any and devices.count_processes(hardware) == 1 and spec.training.master_weights == "float32"
+    is_any = is_any and compile_setting(spec) != ALWAYS
     if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
         found = list_devices()
         return devices.choose(spec, found.devices, found.note)

@@ -19,9 +19,10 @@ from backend.hardware import devices, planner
 from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, disk_cost, measurements, model_options, sample_lengths, time_estimate
-from backend.preflight.auto_settings import AutoResolution
+from backend.preflight.auto_settings import AutoResolution, choose_compile
 from backend.preflight.checks import check_model, count_parameters, locate_model, model_size
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task
+from backend.preflight.engine_choice import check_compile
 from backend.preflight.fixes import MemoryFacts, choose_checkpointing, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
@@ -41,9 +42,9 @@ def plan(
     choice = _choose_device(spec, local_devices)
     rows, features = {split: len(part) for split, part in splits.rows.items()}, counts["train"]
     facts = MemoryFacts(model.folder, head, lengths, local_devices, counts)
-    auto = choose_checkpointing(auto, facts)
-    spec = auto.spec
     parameters = count_parameters(spec, model)
+    auto = choose_compile(choose_checkpointing(auto, facts), parameters, splits, lambda: choice.device)
+    spec = auto.spec
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
@@ -103,6 +104,7 @@ def _choose_device(spec: RunSpec, local_devices: list[Device]) -> devices.Device
     choice = devices.choose(spec, local_devices)
     model_options.check_optimizer(spec, choice.device.kind)
     model_options.check_master_weights(spec, choice.precision)
+    check_compile(spec, choice.device.kind)
     return choice
 
 
@@ -113,6 +115,7 @@ def _read(given: RunSpec, report: Report) -> tuple[ModelLocation, Splits, AutoRe
     model_options.check_adapter(given)
     model_options.check_optimizer(given)
     model_options.check_master_weights(given)
+    check_compile(given)
     model, spec = model_to_plan(given, report)
     fitted = auto_settings.fit_to_model(spec, model.folder)
     spec, given = fitted.spec, auto_settings.with_chosen(given, fitted.chosen)

@@ -1,7 +1,12 @@
 """Checks the chosen engine before its framework is imported: whether it is installed and supports the spec."""
 
+import os
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
+from sysconfig import get_path
 from typing import Any
 
 from backend import registry
@@ -18,7 +23,11 @@ from backend.hardware.devices import FSDP, count_processes
 from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
 
+ALWAYS, NEVER = "always", "never"
+"""Values of `hardware.compile`."""
 _FIELD, _PYTORCH = "hardware.engine", "torch"
+_COMPILERS = {"darwin": "clang++", "win32": "cl"}
+"""The C++ compiler that PyTorch takes, if the environment's CXX names no other."""
 
 
 def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = None, *, trains: bool = True) -> None:
@@ -105,6 +114,50 @@ def _find_sharding_problem(spec: RunSpec, engine: Any) -> tuple[str, str] | None
     return None
 
 
+def compile_setting(spec: RunSpec) -> str:
+    """`hardware.compile`, or `never` for an engine that does not have this setting."""
+    return (spec.hardware.model_extra or {}).get("compile", "never")
+
+
+def check_compile(spec: RunSpec, device: str | None = None) -> None:
+    """Raises InputError if the layers of the model cannot be compiled as `hardware.compile` says.
+
+    `device` is the kind of the chosen one, once it is known.
+    """
+    if compile_setting(spec) != ALWAYS:
+        return
+    if (reason := find_compile_problem(spec)) or (device is not None and (reason := find_missing_compiler(device))):
+        raise InputError("hardware.compile: {reason}; set it to never", "hardware.compile", reason=reason)
+
+
+def find_compile_problem(spec: RunSpec) -> str:
+    """Why a model that is trained in this way cannot be compiled; empty if it can."""
+    if (spec.hardware.model_extra or {}).get("strategy") == FSDP:
+        return message("a model that is sharded with fsdp cannot be compiled")
+    return ""
+
+
+def find_missing_compiler(device: str) -> str:
+    """What PyTorch lacks here to compile for this kind of device, and how to get it; empty if nothing.
+
+    On a CPU it compiles C++ that uses Python's own headers. For a GPU it needs Triton, which compiles a little C itself.
+    """
+    if device == "cuda" and find_spec("triton") is None:
+        return message("PyTorch compiles with Triton, which is not installed (pip install triton)")
+    command = _COMPILERS.get(sys.platform, "g++")
+    compiler = os.environ.get("CC" if device == "cuda" else "CXX") or ("gcc" if device == "cuda" else command)
+    if which(compiler) is None:
+        return message(
+            "PyTorch needs the compiler {compiler}, which is not installed (on Debian or Ubuntu: sudo apt install g++)",
+            compiler=compiler,
+        )
+    if not (Path(get_path("include")) / "Python.h").is_file():
+        return message(
+            "PyTorch needs Python's headers, which are not installed (on Debian or Ubuntu: sudo apt install python3-dev)"
+        )
+    return ""
+
+
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
     """The `hardware` section for inference with a run trained under this one, here or elsewhere.
 
@@ -123,7 +176,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     several = len(hardware.get("devices") or []) > 1 or hardware.get("hosts", 1) > 1
     common = HardwareSection.model_fields.keys() - {"bridge", "processes", *({"devices"} if several else ())}
     settings = set(engines[chosen].Settings.model_fields) if chosen in engines and not several else set()
-    settings -= {"strategy", "cpu_offload"}
+    settings -= {"strategy", "cpu_offload", "compile"}
     return {key: value for key, value in hardware.items() if key in common or key in settings}
 
 

@@ -33,6 +33,7 @@ from backend.preflight import model_options, task_facts
 from backend.preflight.checks import locate_model
 from backend.preflight.cost import model_to_plan
 from backend.preflight.datasets import Splits, load_splits
+from backend.preflight.engine_choice import check_compile
 from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
 from backend.preflight.sample_lengths import sample_rows
@@ -185,6 +186,7 @@ def choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], l
             folder.claim_devices(dict.fromkeys(choice.names))
     model_options.check_optimizer(spec, choice.device.kind)
     model_options.check_master_weights(spec, choice.precision)
+    check_compile(spec, choice.device.kind)
     return choice
 
 
@@ -257,7 +259,8 @@ def _load(
         bos_token_id=session.tokenizer.bos_token_id,
         eos_token_id=session.tokenizer.eos_token_id,
         adapter=model_options.adapter_settings(spec),
-        compiling=stages.compile,
+        # The other processes would wait for one that is stopped meanwhile.
+        compiling=partial(stages.compile, can_stop=devices.count_processes(spec.hardware) == 1),
         hardware=planner.engine_settings(spec),
     )
     loaded = session.engine.load(request)

@@ -53,12 +53,13 @@ class StageReporter:
             self._reported = now
             self._log.write(StageProgress(time=time.time(), stage=self._stage[0], done=done, total=total))
 
-    def compile(self, build: Callable[[], Any]) -> Any:
-        """The result of `build`, run on a separate thread so that stop requests are seen meanwhile."""
+    def compile(self, build: Callable[[], Any], *, can_stop: bool = True) -> Any:
+        """The result of `build`, run on a separate thread so that stop requests are seen meanwhile, if it `can_stop`."""
         started, before = time.perf_counter(), self._stage
 
         def check_compiling() -> None:
-            self._on_wait()
+            if can_stop:
+                self._on_wait()
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
 

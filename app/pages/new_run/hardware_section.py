@@ -159,9 +159,10 @@ class HardwareSection(Section):
         self._show_engines()
 
     def show_plan(self, plan: RunPlan | None) -> None:
-        """Show what the automatic precision resolves to, and why; None if unknown."""
+        """Show what the automatic settings resolve to, and why; None if unknown."""
         self._plan = plan
         self._show_precision()
+        self._show_chosen()
 
     # What is chosen
 
@@ -235,6 +236,11 @@ class HardwareSection(Section):
         if self.form is not None:
             self.form.show_values(self._draft.get("hardware") or {})
             self._show_processes()
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        if self.form is not None:
+            self.form.show_chosen(self._plan.auto if self._plan is not None else ())
 
     def _show_processes(self) -> None:
         """Offer what several processes do differently where there may be several."""

@@ -284,7 +284,7 @@ class Sections(QWidget):
         self.plan.show_plan(plan)
         self.hardware.show_plan(plan)
         self.settings.show_chosen(plan.auto)
-        self._auto = {one.key: one.value for one in plan.auto}
+        self._auto = {one.key: one.value for one in plan.auto if not isinstance(one.value, str)}
 
     def _on_shortage(self, found: MeasuredTime) -> None:
         self.plan.show_shortage(formatting.sentence(found.shortage), found.remedies)

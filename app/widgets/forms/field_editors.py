@@ -79,6 +79,12 @@ class EnumEditor(Editor):
             self._box.addItem("–" if choice is None else field.choice_title(choice), choice)
         self._box.activated.connect(self.changed)
 
+    def show_chosen(self, value: bool | float | str | None) -> None:
+        """Show what `auto` means now; None if unknown."""
+        title = self.field.choice_title(AUTO)
+        words = title if value is None else tr("auto: {choice}", choice=self.field.choice_title(value))
+        self._box.setItemText(self._box.findData(AUTO), words)
+
     def value(self) -> Any:
         return self._box.currentData()
 
@@ -97,7 +103,7 @@ class SwitchEditor(Editor):
             self._box.addItem(title, choice)
         self._box.activated.connect(self.changed)
 
-    def show_chosen(self, value: bool | float | None) -> None:
+    def show_chosen(self, value: bool | float | str | None) -> None:
         """Show what `auto` means now; None if unknown."""
         words = tr("auto: on") if value else tr("auto: off")
         self._box.setItemText(0, AUTO if value is None else words)
@@ -122,7 +128,7 @@ class NumberEditor(Editor):
             self._line.setPlaceholderText(tr("not set"))
         self._line.textEdited.connect(self.changed)
 
-    def show_chosen(self, value: float | None) -> None:
+    def show_chosen(self, value: float | str | None) -> None:
         """Show in grey the number that `auto` means now; None if unknown."""
         self._line.setPlaceholderText(AUTO if value is None else tr("auto: {number}", number=number_text(value)))
 

@@ -9,7 +9,7 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import fill, tr
 from app.widgets.card import label
-from app.widgets.forms.field_editors import Editor, NumberEditor, SwitchEditor, editor_for
+from app.widgets.forms.field_editors import Editor, EnumEditor, NumberEditor, SwitchEditor, editor_for
 from app.widgets.forms.schema_field import AUTO, FieldSchema, NotUsableError, accepted_words, mixed_text
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -55,9 +55,9 @@ class FieldRow(QObject):
         self._place(grid)
         self.show_value(field.default)
 
-    def show_chosen(self, value: bool | float | None, reason: str) -> None:
+    def show_chosen(self, value: bool | float | str | None, reason: str) -> None:
         """Show what `auto` means now, and the reason in the help; None and no reason if unknown."""
-        if isinstance(self.editor, NumberEditor | SwitchEditor) and AUTO in self.field.choices:
+        if isinstance(self.editor, NumberEditor | SwitchEditor | EnumEditor) and AUTO in self.field.choices:
             self.editor.show_chosen(value)
             self._reason = reason
             hint = "\n".join(self._help_lines())

@@ -30,7 +30,7 @@ class AutoSetting(msgspec.Struct, frozen=True):
 
     key: str
     """Dotted: `training.learning_rate`."""
-    value: bool | float
+    value: bool | float | str
     reason: str
     """A sentence that also names the value: `learning rate 4e-4: … has 4.4 million parameters; …`. Empty if another
     setting wins, such as `training.max_steps` over epochs, or if there is nothing to explain."""

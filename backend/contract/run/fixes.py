@@ -17,6 +17,7 @@ CHANGED_AT_RESUME = (
     "hardware.strategy",
     "hardware.cpu_offload",
     "hardware.collective_timeout",
+    "hardware.compile",
     "hardware.environment",
     "training.gradient_checkpointing",
     "training.keep_checkpoints",

@@ -15,7 +15,7 @@ from backend.contract.spec.environment import VARIABLES
 
 _SETTINGS = """
     adam_beta1 adam_beta2 adam_epsilon adapter address alpha append_end at_start batch_size best_metric beta1 beta2 bias bleu_words
-    bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns config configuration coordinator cpu_offload data decay_rate
+    bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns compile config configuration coordinator cpu_offload data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
@@ -37,7 +37,7 @@ _SETTINGS = """
 SETTINGS = frozenset(_SETTINGS.split())
 """Names of settings, of a task's parts, and of what a model's configuration often holds."""
 _CHOICES = """
-    13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bfloat16_stochastic bg blocks both
+    13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear always answer ar arrow auto backward balanced beam bfloat16 bfloat16_stochastic bg blocks both
     causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data ddp de default demo double el en
     end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
     inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice

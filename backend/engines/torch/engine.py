@@ -4,8 +4,9 @@ import gc
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +34,7 @@ from backend.engines.torch.unpadded import Unpadding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
+    from backend.engines.torch.compilation import CompiledLayers
     from backend.engines.torch.distributed.sharded_model import ShardedModel
 
 
@@ -52,6 +54,7 @@ class TorchEngine:
         self._words: SparseEmbedding | None = None
         self._adapter: Adapter | None = None
         self._shards: ShardedModel | None = None
+        self._compiled: CompiledLayers | None = None
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model. Raises InputError or RunFailed in one sentence."""
@@ -76,6 +79,10 @@ class TorchEngine:
         self._model.eval()
         speed_up_dropout(self._model)
         self._unpadding = Unpadding(self._model, loading.head.head, self._device)
+        if loading.training is not None and _settings(loading).compile == "always":
+            from backend.engines.torch.compilation import CompiledLayers  # imports torch's compiler (seconds)
+
+            self._compiled = CompiledLayers(self._model, loading.compiling)
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._group.prepare(self._device, _settings(loading).collective_timeout)
@@ -114,6 +121,8 @@ class TorchEngine:
         with memory.translate_out_of_memory(), self._group.computing_together():
             if self._words is not None:
                 self._words.begin(micro_batches)
+            if self._compiled is not None:
+                self._compile(self._compiled, micro_batches, step)
             # A sharded model's gradients are added up after each micro-batch: unlike all of them, a part fits.
             losses = [
                 self._gradients(own, denominator if counts else math.inf, step, number)
@@ -129,6 +138,19 @@ class TorchEngine:
             norm = self._optimizer.step(learning_rate, step)
         return StepResult(loss=loss, gradient_norm=norm.to(loss.device))
 
+    def _compile(self, compiled: "CompiledLayers", micro_batches: Sequence[Batch], step: int) -> None:
+        """Compile what this step needs and earlier ones did not, by trying its batches and dropping the gradients."""
+        for batch in micro_batches:
+            own = self._own_rows(batch)[0]
+            if len(own["row_valid"]) and compiled.prepare(own, partial(self._try, own, step)):
+                for weight in self._optimizer.trained() if self._optimizer is not None else ():
+                    weight.grad = None
+
+    def _try(self, batch: Batch, step: int) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)  # on whichever thread this is
+        self._gradients(batch, 1.0, step, 0)
+
     def _own_rows(self, batch: Batch) -> tuple[Batch, bool]:
         """This process's rows, maybe none, and whether they count; a sharded model needs some in every process."""
         if self._shards is None:
@@ -138,7 +160,9 @@ class TorchEngine:
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
         torch.manual_seed(derive_seed(self._training.seed, step, number, self._group.rank))
-        with self._unpadding.for_batch(batch):
+        compiles = self._compiled is not None
+        layers = self._compiled.running() if self._compiled is not None else nullcontext()
+        with layers, self._unpadding.for_batch(batch, lays_out_all=compiles):
             with self._precision.autocast():
                 answer = self._answer(batch)
             loss = self._head.loss(answer, batch) / denominator

@@ -166,16 +166,18 @@ class Unpadding:
             ALL_ATTENTION_FUNCTIONS["sdpa"] = _attention  # which stays: it does the same where no padding is left out
 
     @contextmanager
-    def for_batch(self, batch: Batch) -> Iterator[None]:
-        """Leave out this batch's padding in the forward pass, and in what the backward pass computes again."""
+    def for_batch(self, batch: Batch, *, lays_out_all: bool = False) -> Iterator[None]:
+        """Leave out this batch's padding in the forward pass, and in what the backward pass computes again.
+
+        With `lays_out_all`, the rows are laid end to end without any padding too: one compiled program serves both.
+        """
         mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
         # Logits of padding are among the outputs of question answering, though not in its loss.
         wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
         if (
             wanted
             and "segment" not in batch
-            and len(mask) > 1
-            and not mask.all()
+            and (lays_out_all or (len(mask) > 1 and not mask.all()))
             and mask.any()
             and _is_in_one_piece(mask)
         ):

@@ -244,6 +244,21 @@ def test_a_switch_may_be_left_to_burnish_and_shows_what_is_chosen(form: SchemaFo
     assert box.currentText() == "auto"
 
 
+def test_a_choice_may_be_left_to_burnish_and_shows_what_is_chosen(qtbot):
+    form = SchemaForm(
+        {"properties": {"compile": {"enum": ["auto", "never", "always"], "title": "Compile", "default": "auto"}}},
+        prefix="hardware",
+    )
+    qtbot.addWidget(form)
+    box = form.editor("compile").target
+    form.show_chosen([AutoSetting("hardware.compile", "always", "compile always: a long run")])
+    assert [box.itemText(place) for place in range(box.count())] == ["auto: always", "never", "always"]
+    assert "a long run" in box.toolTip()
+    assert form.values() in ({}, {"compile": "auto"})
+    form.show_chosen([])
+    assert box.currentText() == "auto"
+
+
 @pytest.mark.parametrize(("place", "value"), [(0, "auto"), (1, True), (2, False)])
 def test_a_switch_gives_on_off_or_auto(form: SchemaForm, place: int, value: bool | str):
     box = form.editor("gradient_checkpointing").target

@@ -16,7 +16,7 @@ from backend.contract.rpc.plan import DeviceList
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.hardware import devices
-from backend.preflight import auto_settings, checks
+from backend.preflight import auto_settings, checks, engine_choice
 from backend.preflight.auto_settings import ModelSize, TrainingSize
 from backend.preflight.cost import plan
 from backend.preflight.datasets import load_splits
@@ -119,6 +119,7 @@ def test_the_plan_has_the_numbers_and_says_why():
         "training.learning_rate": 4e-4,
         "training.warmup": 0.1,
         "training.gradient_checkpointing": False,
+        "hardware.compile": "never",
     }
     assert found.auto[2].reason == "learning rate 4e-4: bert-tiny has 4.4 million parameters; small models need larger steps"  # fmt: skip
     assert (found.batch_size, found.total_steps) == (8, 12 * 45)
@@ -163,6 +164,7 @@ def test_what_a_person_sets_holds():
         "training.batch_size",
         "training.warmup",
         "training.gradient_checkpointing",
+        "hardware.compile",
     ]
 
 
@@ -324,3 +326,85 @@ def test_length_that_someone_has_set_is_theirs_to_change():
     spec = resolve(asked, Path("/"))
     found = auto_settings.fit_to_model(spec, resource("demo", "bert-tiny"))
     assert (found.spec.task["max_length"], found.spec.task["doc_stride"]) == (100, 33)
+
+
+# Compiling
+
+GPU = Device("cuda", 0, "Fast", 80_000.0, 70_000.0, ["float32", "float16", "bfloat16"])
+OLD = Device("cuda", 0, "Old", 16_000.0, 15_000.0, ["float32", "float16"])
+
+
+@pytest.fixture
+def can_compile(monkeypatch):
+    """Whatever is installed here."""
+    monkeypatch.setattr(auto_settings, "find_missing_compiler", lambda kind: "")
+
+
+def compiling(device: Device, steps: int, **hardware: Any) -> Any:
+    """What a plan for this device chooses."""
+    changes = {"training": {"max_steps": steps}, "hardware": {"processes": 1, **hardware}}
+    chosen = plan(resolve({**DEMO, **changes}, Path()), [device, CPU]).auto
+    return next((one for one in chosen if one.key == "hardware.compile"), None)
+
+
+@pytest.mark.parametrize(("device", "steps"), [(CPU, 1_000_000), (GPU, 9_999)])
+def test_nothing_is_compiled_on_a_processor_or_for_a_short_run(can_compile, device: Device, steps: int):
+    chosen = compiling(device, steps)
+    assert (chosen.value, chosen.reason) == ("never", "")
+
+
+def test_a_long_run_on_a_gpu_is_compiled(can_compile):
+    chosen = compiling(GPU, 10_000)
+    assert (chosen.value, chosen.reason) == (
+        "always",
+        "compile always: a run of about 10,000 steps makes up for the minute or more that compiling takes",
+    )
+
+
+def test_fewer_steps_are_enough_for_a_model_that_takes_longer():
+    assert auto_settings.training_seconds(500, 32, 7_000_000_000) > auto_settings.WORTH_COMPILING_SECONDS
+    assert auto_settings.training_seconds(500, 32, 110_000_000) < auto_settings.WORTH_COMPILING_SECONDS
+
+
+def test_a_gpu_that_gains_nothing_is_named(can_compile):
+    assert compiling(OLD, 10_000).reason == "compile never: Old is too old to gain from it"
+
+
+def test_what_is_missing_to_compile_is_named(monkeypatch):
+    monkeypatch.setattr(engine_choice, "find_spec", lambda package: None)
+    assert compiling(GPU, 10_000).reason == (
+        "compile never: PyTorch compiles with Triton, which is not installed (pip install triton)"
+    )
+
+
+@pytest.mark.parametrize("value", ["always", "never"])
+def test_a_spec_that_says_whether_to_compile_keeps_it(value: str):
+    assert compiling(CPU, 10, compile=value) is None
+    spec = resolve({**DEMO, "hardware": {"compile": value}}, Path())
+    assert checks.check(spec).spec.hardware.model_extra == {**(spec.hardware.model_extra or {}), "compile": value}
+
+
+def test_a_run_starts_with_what_its_plan_says_about_compiling(can_compile, monkeypatch):
+    monkeypatch.setattr(devices, "query_devices", lambda *_, **__: DeviceList([GPU, CPU]))
+    said: list[str] = []
+    checked = checks.check(resolve({**DEMO, "training": {"max_steps": 10_000}}, Path()), say=said.append)
+    assert (checked.spec.hardware.model_extra or {})["compile"] == "always"
+    assert any(sentence.startswith("compile always: ") for sentence in said)
+
+
+@pytest.mark.parametrize("ask", [checks.check, lambda spec: plan(spec, [CPU])])
+def test_without_a_compiler_nothing_starts(monkeypatch, ask):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(InputError, match=r"needs the compiler no-such-compiler.*apt install g\+\+.*set it to never"):
+        ask(resolve({**DEMO, "hardware": {"compile": "always"}}, Path()))
+
+
+def test_a_sharded_model_is_not_compiled():
+    hardware = {"compile": "always", "strategy": "fsdp", "processes": 2}
+    with pytest.raises(InputError, match="sharded with fsdp cannot be compiled; set it to never"):
+        checks.check(resolve({**DEMO, "hardware": hardware}, Path()))
+
+
+def test_jax_has_no_such_setting():
+    spec = resolve({**DEMO, "hardware": {"engine": "jax"}}, Path())
+    assert not any(one.key == "hardware.compile" for one in checks.check(spec).auto)

@@ -469,6 +469,13 @@ def test_processes_that_waited_in_vain_are_mended_by_twice_the_time(context, sec
     assert event.mend == (None if mend is None else RunFix({"hardware.collective_timeout": mend}))
 
 
+def test_a_model_that_cannot_be_compiled_is_mended_by_not_compiling_it(context):
+    error = RunFailed("PyTorch could not compile the model", "compilation_failed", hint="Set it to never.")
+    event = failure_event(error, 0, context(hardware={"compile": "always"}))
+    assert (event.code, event.hint) == ("compilation_failed", "Set it to never.")
+    assert event.mend == RunFix({"hardware.compile": "never"})
+
+
 @pytest.mark.parametrize(
     ("environment", "changes"),
     [

@@ -163,7 +163,7 @@ def folder(tmp_path: Path) -> RunFolder:
         "task": {"type": "text_classification", "max_length": 16},
         "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
         "data": {"source": "demo", "name": "sentiment"},
-        "hardware": {"device": "cpu", "precision": "float32", "threads": 1},
+        "hardware": {"device": "cpu", "precision": "float32", "threads": 1, "compile": "never"},
     }
     found = RunFolder(tmp_path)
     found.spec.write_text(spec_file.dump(resolve(spec, tmp_path).model_dump(mode="json")), encoding="utf-8")

@@ -94,3 +94,13 @@ def test_a_wish_to_end_the_run_does_not_wait_for_the_compiler(log: EventLog):
     with pytest.raises(Ended):
         StageReporter(log, on_report).compile(never.wait)
     never.set()
+
+
+@pytest.mark.usefixtures("shown_at_once")
+def test_what_cannot_be_stopped_is_compiled_to_its_end(log: EventLog, path: Path):
+    def on_report() -> None:
+        raise Ended
+
+    stages = StageReporter(log, on_report)
+    assert stages.compile(lambda: time.sleep(0.05) or "program", can_stop=False) == "program"
+    assert names(path) == ["compiling", ""]
