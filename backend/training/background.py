@@ -1,12 +1,15 @@
-"""Runs long work on a thread, while the main thread checks for requests to stop."""
+"""Runs work on a thread: what takes long, while the main thread checks for requests to stop, or what is needed next."""
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
 
 from backend.contract.errors import panics_as_errors
 
 POLL_SECONDS = 0.1
+
+Value = TypeVar("Value")
 
 
 class Interrupted(Exception):
@@ -38,3 +41,31 @@ def run_beside(work: Callable[[], Any], poll: Callable[[], None], name: str) -> 
     if error is not None:
         raise error
     return result
+
+
+class Prefetcher(Generic[Value]):
+    """The values of `make` for one number after another; a thread makes the next one while the last is used.
+
+    `make` is called for one number at a time, and what it raises is raised by `take`. Unless it `is_ahead`, there is no
+    thread, and each value is made when it is taken.
+    """
+
+    def __init__(self, make: Callable[[int], Value], last: int, *, is_ahead: bool) -> None:
+        self._make, self._last = make, last
+        self._pool = ThreadPoolExecutor(1, "prefetching") if is_ahead else None
+        self._next: tuple[int, Future[Value]] | None = None
+
+    def take(self, number: int) -> Value:
+        """The value for this number, which is at most the last."""
+        if self._pool is None:
+            return self._make(number)
+        is_there = self._next is not None and self._next[0] == number
+        future = self._next[1] if self._next is not None and is_there else self._pool.submit(self._make, number)
+        value = future.result()
+        self._next = (number + 1, self._pool.submit(self._make, number + 1)) if number < self._last else None
+        return value
+
+    def close(self) -> None:
+        """Drop what was not taken, and end the thread."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)

@@ -6,8 +6,10 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import NoReturn
+
+import numpy as np
 
 from backend import registry
 from backend.contract.errors import RunFailed, panics_as_errors
@@ -20,12 +22,13 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
+from backend.engines.engine import Batch
 from backend.hardware.devices import count_processes
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
-from backend.training.background import Interrupted
+from backend.training.background import Interrupted, Prefetcher
 from backend.training.chance import find_retry
 from backend.training.checkpoints import CheckpointWriter
 from backend.training.event_log import EventLog
@@ -241,6 +244,9 @@ class TrainingLoop:
             1 if opened.is_trial else count_processes(self._spec.hardware),
         )
         self._cpu_use = measured_run.CpuUse()
+        # An accelerator computes while this process makes the next batch. On a CPU a thread would take cores from the step.
+        on_accelerator = self._session.engine.device_memory_mb() is not None
+        self._batches = Prefetcher(self._make_batches, self._total, is_ahead=on_accelerator)
 
     def train(self) -> str | None:
         """Train all remaining steps; returns the request that ended it early, if any."""
@@ -252,6 +258,15 @@ class TrainingLoop:
         if self._opened.is_trial:
             self._train_longest()
         self._pending.resume_clock()
+        with closing(self._batches):
+            request = self._train_steps()
+        if request is not None:
+            return request
+        self._pending.read()
+        self.finish_saving()
+        return None
+
+    def _train_steps(self) -> str | None:
         while self._attempt.step < self._total and not self._best.should_stop():
             self._train_step()
             self._saving.report_finished()
@@ -265,17 +280,12 @@ class TrainingLoop:
             if request == "checkpoint":
                 self.finish_saving()
                 self._attempt.answer(request)
-        self._pending.read()
-        self.finish_saving()
         return None
 
     def _train_step(self) -> None:
         step = self._attempt.step + 1
-        features = self._opened.features["train"]
         rate = 0.0 if self._opened.is_trial else learning_rate(step, self._total, self._spec.training)
-        indices = self._order.indices(step)
-        epoch = (step - 1) // self._order.steps_per_epoch
-        micro_batches = self._session.micro_batches(features, indices, self._opened.rows_per_pass, epoch)
+        indices, micro_batches = self._batches.take(step)
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step
         event = StepFinished(
@@ -286,10 +296,16 @@ class TrainingLoop:
             learning_rate=rate,
             gradient_norm=None,
             rows=len(indices),
-            tokens=int(features.lengths[indices].sum()),
+            tokens=int(self._opened.features["train"].lengths[indices].sum()),
             seconds=0.0,
         )
         self._pending.add(event, result)
+
+    def _make_batches(self, step: int) -> tuple[np.ndarray, list[Batch]]:
+        """The features of a step, and its micro-batches."""
+        indices, epoch = self._order.indices(step), (step - 1) // self._order.steps_per_epoch
+        features, rows = self._opened.features["train"], self._opened.rows_per_pass
+        return indices, self._session.micro_batches(features, indices, rows, epoch)
 
     def _train_longest(self) -> None:
         """Take the step with the most memory for a pass, and leave out its time: memory must be enough for every step."""

@@ -65,7 +65,9 @@ def _turn_into_gradient(logits: torch.Tensor, labels: torch.Tensor, label_smooth
     if label_smoothing:
         logits -= label_smoothing / logits.shape[1]
     logits.scatter_add_(1, places, torch.full_like(wanted, label_smoothing - 1))
-    if not known.all():
+    if logits.device.type != "cpu":
+        logits.masked_fill_(~known[:, None], 0)  # to ask whether any is unknown would wait for the device
+    elif not known.all():
         logits[~known] = 0
     return (loss.squeeze(1) * known).sum()
 
