@@ -121,6 +121,30 @@ def _with_epsilon(optimizer):
     return optimizer
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+@pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))],
+)
+def test_one_kernel_updates_all_weights(optimizer, device):
+    kind, weight = registry.find("optimizer", optimizer, "training.optimizer"), torch.zeros(2, device=device)
+    made = kind.make([{"params": [weight]}], TrainingSection(optimizer=optimizer, learning_rate=0.1), kind.Settings())
+    assert made.defaults["fused"]
+
+
+def test_a_weight_may_get_its_first_gradient_when_others_have_momentum():
+    kind, options = registry.find("optimizer", "sgd", "training.optimizer"), {"momentum": 0.5}
+    weights = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+    training = TrainingSection(optimizer="sgd", learning_rate=1.0)
+    made = kind.make([{"params": weights, "weight_decay": 0.0}], training, kind.Settings(**options))
+    for used in (weights[:1], weights):
+        for weight in used:
+            weight.grad = torch.ones(1)
+        made.step()
+        made.zero_grad()
+    assert [each.item() for each in weights] == [-2.5, -1.0]
+
+
 @pytest.mark.parametrize("case", PLAIN)
 def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(case, gpt2, engine_for, tmp_path):
     def steps(engine, numbers):

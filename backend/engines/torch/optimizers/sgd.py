@@ -6,7 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from backend.contract.messages import message
 from backend.contract.spec import Section, TrainingSection
-from backend.engines.torch.optimizers.optimizer import Groups
+from backend.engines.torch.optimizers.optimizer import Groups, has_fused
 
 
 class Settings(Section):
@@ -26,7 +26,7 @@ class Settings(Section):
 
 
 class SGD:
-    """Stochastic gradient descent, as torch computes it."""
+    """Stochastic gradient descent, as torch computes it; fused into one kernel if torch has one."""
 
     title = "SGD"
     description = (
@@ -43,12 +43,17 @@ class SGD:
     @staticmethod
     def make(groups: Groups, training: TrainingSection, options: Any) -> Any:
         """torch's SGD."""
-        from torch.optim import SGD  # torch takes seconds to import
+        import torch  # takes seconds
 
-        return SGD(
+        optimizer = torch.optim.SGD(
             groups, lr=training.learning_rate, momentum=options.momentum, nesterov=options.nesterov,
-            weight_decay=training.weight_decay,
+            weight_decay=training.weight_decay, fused=has_fused(groups),
         )  # fmt: skip
+        if options.momentum and has_fused(groups):
+            # The kernel starts the momentum of all weights in one step, and a weight may get its first gradient later.
+            for weight in (each for group in groups for each in group["params"]):
+                optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
+        return optimizer
 
 
 OPTIMIZER = SGD
