@@ -35,7 +35,8 @@ def model_inputs(model: Any, batch: Batch, device: torch.device, causal: bool = 
     ):  # a tokenizer may make what T5 has no use for
         given["token_type_ids"] = tensor(batch["token_type_ids"], device)
     if "segment" in batch:
-        seen = tensor(_segment_mask(batch["segment"], batch["attention_mask"], causal), device)
+        segment, mask = tensor(batch["segment"], device), tensor(batch["attention_mask"], device)
+        seen = _segment_mask(segment, mask, causal)
         given["attention_mask"] = seen if model.config._attn_implementation == "sdpa" else _to_add(seen)
         given["position_ids"] = tensor(batch["position"], device)
     elif not batch["attention_mask"].all():  # a mask that masks nothing costs the fast attention path
@@ -83,13 +84,13 @@ def _to_add(seen: torch.Tensor) -> torch.Tensor:
     return torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, torch.finfo(torch.float32).min)
 
 
-def _segment_mask(segment: np.ndarray, attention_mask: np.ndarray, causal: bool) -> np.ndarray:
+def _segment_mask(segment: torch.Tensor, attention_mask: torch.Tensor, causal: bool) -> torch.Tensor:
     # (batch, 1, length, length): a token sees its own segment, and itself always, so that no row is masked wholly.
-    length = segment.shape[1]
+    length, device = segment.shape[1], segment.device
     seen = (segment[:, :, None] == segment[:, None, :]) & (attention_mask[:, None, :] != 0)  # (batch, length, length)
     if causal:
-        seen &= np.tril(np.ones((length, length), dtype=bool))
-    return (seen | np.eye(length, dtype=bool))[:, None]  # (batch, 1, length, length)
+        seen &= torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    return (seen | torch.eye(length, dtype=torch.bool, device=device))[:, None]  # (batch, 1, length, length)
 
 
 def check_window(model: Any, batch: Batch) -> None:

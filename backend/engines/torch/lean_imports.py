@@ -109,6 +109,7 @@ _NAMES: dict[str, dict[str, Any]] = {
     _COMPILER: {
         "disable": _unchanged,
         "allow_in_graph": _unchanged,
+        "disallow_in_graph": _unchanged,
         "assume_constant_result": _unchanged,
         "graph_break": lambda *_: None,  # every step of torch's optimizers calls it twice
         # accelerate asks whether a model is compiled

@@ -1,14 +1,15 @@
 """Leaves the padding of a batch out of a model's layers.
 
 Linear layers, norms and dropout need no neighbors: they compute on the tokens of all rows, laid end to end as one row.
-Attention computes on each row by itself, or pads its own inputs on an accelerator. The embeddings before the layers and
-the head behind them still see the padded batch, so that no architecture's own code has to change.
+Attention computes on each row by itself on a CPU, and on CUDA with a kernel for such rows (torch.nn.attention.varlen), which
+also keeps packed texts apart. Where that does not apply, it pads its own inputs on an accelerator. The embeddings before
+the layers and the head behind them still see the padded batch, so that no architecture's own code has to change.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,11 @@ LAYERS = {
 """Model type → where its layers are in the base model. tests/backend/engines/test_unpadded.py compares each."""
 ROW_BY_ROW_DEVICES = ("cpu",)
 """Devices on which attention computes row by row; elsewhere so many small kernels cost more than the padding."""
+VARLEN_DEVICES = ("cuda",)
+"""Devices with a kernel for attention of rows laid end to end, which has no dropout and computes in HALF_DTYPES."""
+HALF_DTYPES = (torch.float16, torch.bfloat16)
+_HEAD_SIZE_MULTIPLE = 8
+"""torch pads other heads before it calls the kernel, but not for rows laid end to end."""
 SIMILAR_LENGTH = 0.5
 """Attention with dropout pads rows together that have at least this part of the longest one's tokens: each group of rows
 takes many operations, and padding costs its square."""
@@ -56,20 +62,38 @@ _POSITIONS = ("position_embeddings", "position_ids")
 
 
 class PackedRows:
-    """The tokens of a padded grid of rows, laid end to end; rows of the same length are next to each other."""
+    """The tokens of a padded grid of rows, laid end to end; rows of the same length are next to each other.
 
-    def __init__(self, attention_mask: np.ndarray, device: torch.device) -> None:
-        """`attention_mask` is (rows, length); in each row the tokens are in one piece."""
-        self.shape = attention_mask.shape
+    Texts that the batch itself has packed stay in its order, and their `row_lengths` are those of the texts.
+    """
+
+    def __init__(self, attention_mask: np.ndarray, device: torch.device, segment: np.ndarray | None = None) -> None:
+        """Both are (rows, length); in each row the tokens are in one piece. `segment` numbers the texts in a row."""
+        self.shape, self.is_packed_batch = attention_mask.shape, segment is not None
+        if segment is not None:
+            places = np.flatnonzero(attention_mask)  # (tokens,)
+            texts = np.stack([places // self.shape[1], segment.ravel()[places]])  # (2, tokens)
+            starts = np.flatnonzero((np.diff(texts, prepend=-1) != 0).any(axis=0))  # (texts,)
+            self._set_places(places, np.diff(starts, append=len(places)), device)
+            return
         lengths = attention_mask.sum(axis=1)  # (rows,)
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
         lengths, starts = lengths[order], attention_mask.argmax(axis=1)[order]
-        self._order, self._starts, self._lengths, self._device = order, starts, lengths, device
+        self._order, self._starts, self._lengths = order, starts, lengths
         within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
-        places = np.repeat(order * self.shape[1] + starts, lengths) + within  # (tokens,)
-        self._places = tensor(places, device)
+        self._set_places(np.repeat(order * self.shape[1] + starts, lengths) + within, lengths, device)
+
+    def _set_places(self, places: np.ndarray, row_lengths: np.ndarray, device: torch.device) -> None:
+        self._places = tensor(places, device)  # (tokens,)
+        self._row_lengths, self._device = row_lengths, device
+        self.longest = int(row_lengths.max())
         self._positions: dict[int, tuple[Any, Any]] = {}  # what layers share, by its id, padded and flat
+
+    @cached_property
+    def offsets(self) -> torch.Tensor:
+        """Where each row starts, and where the last one ends, as the kernel takes them. (rows + 1,)"""
+        return tensor(np.concatenate([[0], self._row_lengths.cumsum()]).astype(np.int32), self._device)
 
     @cached_property
     def equal_length_groups(self) -> "list[_Group]":
@@ -157,6 +181,8 @@ class Unpadding:
         self._head, self._device = head, device
         self._rows: PackedRows | None = None
         self._inside: PackedRows | None = None  # the rows whose tokens are in the layers now
+        takes_packed = head is Head.CAUSAL_LM and device.type in VARLEN_DEVICES
+        self._takes_packed = takes_packed and _varlen() is not None
         self._layers = _layers(model, head)
         for layer in self._layers:
             layer.register_forward_pre_hook(self._flatten, with_kwargs=True)
@@ -176,12 +202,12 @@ class Unpadding:
         wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
         if (
             wanted
-            and "segment" not in batch
-            and (lays_out_all or (len(mask) > 1 and not mask.all()))
+            and ("segment" not in batch or self._takes_packed)
+            and (lays_out_all or "segment" in batch or (len(mask) > 1 and not mask.all()))
             and mask.any()
             and _is_in_one_piece(mask)
         ):
-            self._rows = PackedRows(mask, self._device)
+            self._rows = PackedRows(mask, self._device, batch.get("segment"))
         try:
             yield
         finally:
@@ -193,6 +219,9 @@ class Unpadding:
         if is_first := layer is self._layers[0]:
             # A model may be called with other tokens meanwhile, to try what it can.
             fits = self._rows is not None and given["hidden_states"].shape[:2] == self._rows.shape
+            is_flat = self._rows is not None and self._rows.is_packed_batch
+            if fits and is_flat and _attention_dtype(given["hidden_states"]) not in HALF_DTYPES:
+                fits = False  # attention could only pad again
             self._inside = self._rows if fits else None
         rows = self._inside
         if rows is None:
@@ -247,6 +276,9 @@ def _attention(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     rows, padded = attention_mask
     if query.device.type not in ROW_BY_ROW_DEVICES:
+        attended = _attend_end_to_end(module, query, key, value, rows, **options)
+        if attended is not None:
+            return attended, None
         grid = (rows.pad(each.transpose(1, 2)).transpose(1, 2) for each in (query, key, value))
         own_query, own_key, own_value = grid  # each (rows, heads, length, head_size)
         attended = sdpa_attention_forward(module, own_query, own_key, own_value, padded, **options)[0]
@@ -260,6 +292,64 @@ def _attention(
         own_query, own_key, own_value = map(group.pad, parts)  # each (heads, rows, length, head_size)
         found.append(group.flatten(_attend(module, own_query, own_key, own_value, mask, **options)))
     return torch.cat(found)[None], None  # (1, tokens, heads, head_size)
+
+
+def _attend_end_to_end(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    rows: PackedRows,
+    dropout: float = 0.0,
+    **options: Any,
+) -> torch.Tensor | None:
+    """Attention of (1, heads, tokens, head_size) without padding, (1, tokens, heads, head_size); None if it cannot."""
+    window = options.get("sliding_window")
+    if dropout or (window and rows.longest > window):
+        return None
+    dtype = _attention_dtype(query)
+    query, key, value = (each.to(dtype) for each in (query, key, value))  # as autocast does before its own kernels
+    is_causal = _is_causal(module, options)
+    kernel = _find_kernel(query, key, value, is_causal=is_causal)
+    if kernel is None:
+        return None
+    flat = (each[0].transpose(0, 1) for each in (query, key, value))  # each (tokens, heads, head_size)
+    attended = kernel(
+        *flat, rows.offsets, rows.offsets, rows.longest, rows.longest, scale=options.get("scaling"),
+        window_size=(-1, 0) if is_causal else (-1, -1), enable_gqa=query.shape[1] != key.shape[1],
+    )  # fmt: skip
+    return attended[None]
+
+
+def _attention_dtype(states: torch.Tensor) -> torch.dtype:
+    """The number format in which attention computes."""
+    kind = states.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+
+
+def _find_kernel(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, is_causal: bool) -> Any:
+    """torch's `varlen_attn` if it computes this attention, each (1, heads, tokens, head_size); else None."""
+    if query.device.type not in VARLEN_DEVICES or query.dtype not in HALF_DTYPES:
+        return None
+    if query.shape[-1] % _HEAD_SIZE_MULTIPLE or query.shape[-1] != value.shape[-1]:
+        return None
+    has_groups = query.shape[1] != key.shape[1]
+    given = torch.backends.cuda.SDPAParams(query, key, value, None, 0.0, is_causal, has_groups)
+    return _varlen() if torch.backends.cuda.can_use_flash_attention(given) else None
+
+
+@cache
+def _varlen() -> Any:
+    """torch's `varlen_attn`; None for a release in which it takes other arguments."""
+    from torch.nn.attention.varlen import varlen_attn  # not before it is used: it defines operators
+
+    known = inspect.signature(varlen_attn).parameters.keys()
+    return varlen_attn if {"scale", "window_size", "enable_gqa"} <= known else None
+
+
+def _is_causal(module: nn.Module, options: Mapping[str, Any]) -> bool:
+    given = options.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if given is None else given)
 
 
 def _attend(
@@ -276,6 +366,5 @@ def _attend(
         query, key, value = (each.transpose(0, 1) for each in (query, key, value))
         mask = None if mask is None else mask[:, None]
         return sdpa_attention_forward(module, query, key, value, mask, dropout, **options)[0].permute(2, 0, 1, 3)
-    is_causal = options.get("is_causal")
-    is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    is_causal = _is_causal(module, options)
     return attend_with_dropout(query, key, value, mask, dropout, options.get("scaling"), is_causal=is_causal)

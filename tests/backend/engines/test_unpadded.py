@@ -1,10 +1,12 @@
 """Without padding in its layers a model has the loss, gradients and outputs that it has with padding."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -78,6 +80,10 @@ def check_equal(model: Any, head: Head, batch: Any) -> None:
     unpadding, seen = Unpadding(model, head, CPU), seen_by_layers(model)
     found = gradients(model, head, unpadding, batch)
     assert seen == {(1, int(batch["attention_mask"].sum()))}, "the layers saw padding"
+    check_gradients(found, expected)
+
+
+def check_gradients(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
     assert found.keys() == expected.keys()
     largest = max(float(each.abs().max()) for name, each in expected.items() if name != "loss")
     for name, each in expected.items():
@@ -222,3 +228,151 @@ def check_padded(model: Any, head: Head) -> None:
     batch, seen = head_batch(head, 9), seen_by_layers(model)
     gradients(model, head, Unpadding(model, head, CPU), batch)
     assert seen == {batch["attention_mask"].shape}
+
+
+# What CUDA's kernel for rows laid end to end computes
+
+
+def attend_each_row(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, cu_seq_q: torch.Tensor, cu_seq_k: torch.Tensor,
+    max_q: int, max_k: int, *, scale: float | None = None, window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False,
+) -> torch.Tensor:  # fmt: skip
+    """What torch's `varlen_attn` promises, row by row."""
+    assert cu_seq_q.dtype is cu_seq_k.dtype is torch.int32
+    lengths = cu_seq_q.diff().tolist()
+    assert (max_q, max_k) == (max(lengths), max(cu_seq_k.diff().tolist()))
+    assert window_size in ((-1, -1), (-1, 0))
+    parts = zip(*(each.split(lengths) for each in (query, key, value)), strict=True)
+    rows = [
+        scaled_dot_product_attention(
+            *(part.transpose(0, 1)[None] for part in row),
+            is_causal=window_size[1] == 0,
+            scale=scale,
+            enable_gqa=enable_gqa,
+        )[0].transpose(0, 1)
+        for row in parts
+    ]
+    return torch.cat(rows)
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls of the kernel, as if the CPU had one, in any number format."""
+    calls: list[Any] = []
+
+    def kernel(*given: Any, **options: Any) -> torch.Tensor:
+        calls.append(options)
+        return attend_each_row(*given, **options)
+
+    monkeypatch.setattr(unpadded, "ROW_BY_ROW_DEVICES", ())
+    monkeypatch.setattr(unpadded, "VARLEN_DEVICES", ("cpu",))
+    monkeypatch.setattr(unpadded, "HALF_DTYPES", (torch.float32,))
+    monkeypatch.setattr(unpadded, "_HEAD_SIZE_MULTIPLE", 1)
+    monkeypatch.setattr(unpadded, "_varlen", lambda: kernel)
+    monkeypatch.setattr(torch.backends.cuda, "can_use_flash_attention", lambda given: True)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("bert", Head.SEQUENCE_CLASSIFICATION, AutoModelForSequenceClassification),
+        ("distilbert", Head.TOKEN_CLASSIFICATION, AutoModelForTokenClassification),
+        ("llama", Head.CAUSAL_LM, AutoModelForCausalLM),
+        ("gpt2", Head.CAUSAL_LM, AutoModelForCausalLM),
+        ("opt", Head.CAUSAL_LM, AutoModelForCausalLM),
+    ],
+)
+def test_the_kernel_computes_attention_without_padding(kernels, name: str, head: Head, kind: Any):
+    check_equal(tiny_model(name, kind), head, head_batch(head, 9))
+    assert len(kernels) == SIZES["num_hidden_layers"]
+    is_causal = head is Head.CAUSAL_LM
+    assert all(call["window_size"] == ((-1, 0) if is_causal else (-1, -1)) for call in kernels)
+
+
+def test_layers_whose_window_is_shorter_than_a_row_pad_their_inputs(kernels):
+    check_equal(tiny_model("gemma3_text", AutoModelForCausalLM), Head.CAUSAL_LM, head_batch(Head.CAUSAL_LM, 9))
+    assert len(kernels) == 1, "of three layers one sees everything"
+
+
+def test_attention_with_dropout_pads_its_inputs(kernels):
+    head = Head.SEQUENCE_CLASSIFICATION
+    model = tiny_model("bert", AutoModelForSequenceClassification)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 1e-9  # which drops nothing
+    check_equal(model, head, head_batch(head, 9))
+    assert not kernels
+
+
+@pytest.mark.parametrize("missing", ["dtype", "head size", "hardware"])
+def test_without_the_kernel_attention_pads_its_inputs(kernels, monkeypatch: pytest.MonkeyPatch, missing: str):
+    if missing == "dtype":
+        monkeypatch.setattr(unpadded, "HALF_DTYPES", (torch.bfloat16,))
+    elif missing == "head size":
+        monkeypatch.setattr(unpadded, "_HEAD_SIZE_MULTIPLE", 8)
+    else:
+        monkeypatch.setattr(torch.backends.cuda, "can_use_flash_attention", lambda given: False)
+    head = Head.CAUSAL_LM
+    check_equal(tiny_model("llama", AutoModelForCausalLM), head, head_batch(head, 9))
+    assert not kernels
+
+
+def packed_batch() -> dict[str, np.ndarray]:
+    """Two rows of 5 and 3 texts; the second has padding behind them, which is a segment of its own, as in training."""
+    rng, lengths = np.random.default_rng(3), [[3, 5, 2, 4, 6], [7, 2, 5]]
+    segment, position, mask = (np.zeros((2, 20), dtype=np.int64) for _ in range(3))
+    for row, row_lengths in enumerate(lengths):
+        count = sum(row_lengths)
+        mask[row, :count] = 1
+        segment[row, :count] = np.repeat(np.arange(len(row_lengths)), row_lengths)
+        position[row, :count] = np.concatenate([np.arange(length) for length in row_lengths])
+    ids = rng.integers(3, VOCABULARY, mask.shape) * mask
+    first = (position == 0) | (mask == 0)
+    return {
+        "input_ids": ids, "labels": np.where(first, IGNORE, ids), "attention_mask": mask, "segment": segment,
+        "position": position, "row_valid": np.ones(2, dtype=bool),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "qwen3"])
+def test_the_kernel_keeps_packed_texts_apart(kernels, name: str):
+    model, head, batch = tiny_model(name, AutoModelForCausalLM), Head.CAUSAL_LM, packed_batch()
+    expected = gradients(model, head, None, batch)
+    unpadding, seen = Unpadding(model, head, CPU), seen_by_layers(model)
+    check_gradients(gradients(model, head, unpadding, batch), expected)
+    assert (1, batch["attention_mask"].sum()) in seen
+    assert batch["segment"].shape not in seen
+    assert len(kernels) == SIZES["num_hidden_layers"]
+
+
+def test_packed_texts_stay_in_their_grid_without_the_kernel(kernels, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(unpadded, "HALF_DTYPES", (torch.bfloat16,))
+    model, batch = tiny_model("llama", AutoModelForCausalLM), packed_batch()
+    seen = seen_by_layers(model)
+    gradients(model, Head.CAUSAL_LM, Unpadding(model, Head.CAUSAL_LM, CPU), batch)
+    assert batch["segment"].shape in seen
+    assert not kernels
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
+@pytest.mark.parametrize("batch", ["padded", "packed"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_on_cuda_the_kernel_computes_what_padding_does(batch: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch):
+    device, head = torch.device("cuda"), Head.CAUSAL_LM
+    model = tiny_model("llama", AutoModelForCausalLM, hidden_size=64, head_dim=16).to(device)
+    given = head_batch(head, 9) if batch == "padded" else packed_batch()
+    ours, found, calls = HEADS[head](facts(head), 0.0, device), [], []
+    kernel = unpadded._varlen()
+    monkeypatch.setattr(unpadded, "_varlen", lambda: lambda *a, **k: calls.append(1) or kernel(*a, **k))
+    for unpadding in (None, Unpadding(model, head, device)):
+        model.zero_grad()
+        with unpadding.for_batch(given) if unpadding else nullcontext():
+            with torch.autocast("cuda", dtype):
+                answer = ours.answer(model, given)
+            loss = ours.loss(answer, given)
+            loss.backward()
+        norm = torch.nn.utils.get_total_norm([each.grad for each in model.parameters() if each.grad is not None])
+        found.append((loss.item(), norm.item()))
+    assert len(calls) == SIZES["num_hidden_layers"]
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-2)
