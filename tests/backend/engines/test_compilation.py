@@ -25,7 +25,9 @@ STEPS = 4
 
 Make = Callable[..., TorchEngine]
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"),  # when it is loaded
+    pytest.mark.filterwarnings(
+        "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"
+    ),  # when it is loaded
     # The compiler does so with functions of bitsandbytes.
     pytest.mark.filterwarnings("ignore:.* should not be instantiated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # PEFT asks by the old name
