@@ -24,14 +24,13 @@ from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.compilation import CompiledPrograms, shapes, translate_out_of_memory
 from backend.engines.jax.generation import Generator
 from backend.engines.jax.heads import HEADS
-from backend.engines.jax.layers import DropoutKeys, recompute_layers, use_dtype, use_rows
+from backend.engines.jax.layers import DropoutKeys, recompute_layers, use_dtype
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
-from backend.engines.jax.sparse_embedding import SparseEmbedding, find_word_embedding
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
@@ -48,7 +47,6 @@ class JaxEngine:
         self._model: Model | None = None
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
-        self._words: SparseEmbedding | None = None
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model. Raises InputError or RunFailed in one sentence."""
@@ -91,12 +89,7 @@ class JaxEngine:
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
         self._state = self._layout.init_sharded(self._optimizer.init, trained)
-        state = self._state
-        words = find_word_embedding(model, self._config, training, loading.head.head, self._trained)
-        if words and self._layout.is_one_cpu:
-            self._words = SparseEmbedding(words, model.shapes[words][0], self._optimizer, self._programs)
-            trained, state = self._words.without(trained, state)
-        self._step = self._layout.step(self._compute_step, trained, state)
+        self._step = self._layout.step(self._compute_step, trained, self._state)
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 
     # Training
@@ -107,31 +100,21 @@ class JaxEngine:
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
         groups = self._layout.groups
         arrays = stack([self._head.arrays(batch) for batch in pad_alike(micro_batches, groups)], groups)
-        trained, state, rows = {name: self._parameters[name] for name in self._trained}, self._state, None
-        if self._words is not None:
-            rows = self._words.begin(arrays)
-            trained, state = self._words.without(trained, state)
+        trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
-        trained, state, loss, norm, word_gradient = self._programs.call(
-            self._step, ("step", shapes(arrays), 0 if rows is None else len(rows)), trained, state, fixed,
-            self._layout.shard_batch(arrays, 1), rows, np.float32(denominator), np.float32(learning_rate),
+        trained, self._state, loss, norm = self._programs.call(
+            self._step, ("step", shapes(arrays)), trained, self._state, fixed, self._layout.shard_batch(arrays, 1),
+            np.float32(denominator), np.float32(learning_rate),
             _key(self._training.seed, step),
         )  # fmt: skip
-        if self._words is not None:
-            name, rate = self._words.name, np.float32(learning_rate)
-            trained[name], state = self._words.finish(fixed[name], self._state, state, word_gradient, rate)
-        self._state, self._parameters = state, {**fixed, **trained}
+        self._parameters = {**fixed, **trained}
         return StepResult(loss=loss, gradient_norm=norm)
 
     def _compute_step(
-        self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, rows: jax.Array | None,
-        denominator: jax.Array, learning_rate: jax.Array, key: jax.Array,
-    ) -> tuple[Parameters, Any, jax.Array, jax.Array, jax.Array | None]:  # fmt: skip
-        """New parameters and state, loss, gradient norm; and the clipped gradient of the word embedding's `rows`, if given."""
+        self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, denominator: jax.Array,
+        learning_rate: jax.Array, key: jax.Array,
+    ) -> tuple[Parameters, Any, jax.Array, jax.Array]:  # fmt: skip
         assert self._optimizer is not None
-        given = trained
-        if self._words is not None and rows is not None:
-            given = {**trained, self._words.name: self._words.look_up(fixed[self._words.name], rows)}
 
         def loss_of(parameters: Parameters, batch: Arrays, number: jax.Array) -> jax.Array:
             return (
@@ -139,28 +122,23 @@ class JaxEngine:
             )
 
         def add(sums: tuple[jax.Array, Parameters], numbered: tuple[jax.Array, Arrays]) -> tuple[Any, None]:
-            loss, gradients = jax.value_and_grad(loss_of)(given, numbered[1], numbered[0])
+            loss, gradients = jax.value_and_grad(loss_of)(trained, numbered[1], numbered[0])
             return (sums[0] + loss, jax.tree.map(jnp.add, sums[1], gradients)), None
 
         count = next(iter(arrays.values())).shape[0]
         if count == 1:  # nothing to add up
             batch = {name: values[0] for name, values in arrays.items()}
-            loss, gradients = jax.value_and_grad(loss_of)(given, batch, jnp.int32(0))
+            loss, gradients = jax.value_and_grad(loss_of)(trained, batch, jnp.int32(0))
         else:
-            zeros = (jnp.float32(0), jax.tree.map(jnp.zeros_like, given))
+            zeros = (jnp.float32(0), jax.tree.map(jnp.zeros_like, trained))
             (loss, gradients), _ = jax.lax.scan(add, zeros, (jnp.arange(count), arrays))
-        gradients, norm = self._optimizer.clip(gradients)
-        word_gradient = gradients.pop(self._words.name) if self._words is not None else None
-        new, state = self._optimizer.update(trained, state, gradients, learning_rate)
-        return new, state, loss, norm, word_gradient
+        new, state, norm = self._optimizer.step(trained, state, gradients, learning_rate)
+        return new, state, loss, norm
 
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
-        with (
-            use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing is True), dropping(noise),
-            use_rows(arrays.get("places")),
-        ):  # fmt: skip
+        with use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing is True), dropping(noise):
             return self._head.loss(self._model.bind(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
@@ -216,8 +194,6 @@ class JaxEngine:
         self._parameters |= found.parameters
         if self._optimizer is not None:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
-        if self._words is not None:
-            self._words.restore(self._state)
         return ""
 
     def _to_saved_state(self) -> checkpoints.SavedState:

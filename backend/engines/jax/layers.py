@@ -97,19 +97,6 @@ class KeyValueCache:
         return self.kept[-1]
 
 
-_PLACES: ContextVar[jax.Array | None] = ContextVar("places", default=None)
-
-
-@contextmanager
-def use_rows(places: jax.Array | None) -> Iterator[None]:
-    """The embedding that traces inside are bound to only some rows of looks each token up at its place among them."""
-    token = _PLACES.set(places)
-    try:
-        yield
-    finally:
-        _PLACES.reset(token)
-
-
 _MEMORY: ContextVar[KeyValueCache | None] = ContextVar("memory", default=None)
 
 
@@ -196,14 +183,10 @@ class Embedding(nnx.Module):
 
     def __init__(self, rows: int, width: int, padding: int | None = None) -> None:
         self.weight = nnx.Param(jnp.zeros((rows, width)))
-        self._rows, self._padding = rows, padding
+        self._padding = padding
 
     def __call__(self, ids: jax.Array) -> jax.Array:
-        table, places = self.weight[...], _PLACES.get()
-        if places is not None and len(table) != self._rows:  # bound to the rows of a step
-            found = table[places.reshape(ids.shape)]  # (…, width)
-        else:
-            found = table[ids]  # (…, width)
+        found = self.weight[...][ids]  # (…, width)
         if self._padding is None:
             return found
         return jnp.where((ids == self._padding)[..., None], jax.lax.stop_gradient(found), found)

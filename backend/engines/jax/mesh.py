@@ -34,11 +34,6 @@ class Layout:
         """The number of devices, or device groups, that share a batch: its rows must be a multiple of this."""
         return self._grid.groups
 
-    @property
-    def is_one_cpu(self) -> bool:
-        """Whether everything lies on one device, a CPU."""
-        return self._is_alone and [device.platform for device in self._devices] == ["cpu"]
-
     def place(self, values: Any) -> Any:
         """Place a tree of arrays on the devices; values under a parameter's name are placed like the parameter."""
         if self._is_alone:
@@ -60,8 +55,8 @@ class Layout:
         return value if value.is_fully_replicated else jax.jit(_itself, out_shardings=self._whole)(value)
 
     def step(self, compute: Callable[..., Any], trained: Mapping[str, jax.Array], state: Any) -> Callable[..., Any]:
-        """`compute(trained, state, …) → trained, state, …`, jitted; donates both and keeps their placement."""
-        where = (self._shardings(trained), self._shardings(state), self._whole, self._whole, self._whole)
+        """`compute(trained, state, …) → trained, state, loss, norm`, jitted; donates both and keeps their placement."""
+        where = (self._shardings(trained), self._shardings(state), self._whole, self._whole)
         return jax.jit(compute, donate_argnums=(0, 1), out_shardings=where)
 
     def shard_batch(self, arrays: Batch, dimension: int) -> Mapping[str, Any]:

@@ -38,31 +38,23 @@ class Optimizer:
         self._limit, self._rates = training.max_gradient_norm, rates
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validate(kind.Settings, training.optimizer_options, "training.optimizer_options")
-        self._decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
-        self._rule = _rule(training, options, self._decays)
+        decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
+        self._rule = _rule(training, options, decays)
 
     def init(self, parameters: Parameters) -> State:
         """The initial state of the parameters."""
         return self._rule.init(parameters)
 
-    def clip(self, gradients: Parameters) -> tuple[Parameters, jax.Array]:
-        """The gradients, clipped, and their norm before."""
+    def step(
+        self, parameters: Parameters, state: State, gradients: Parameters, learning_rate: jax.Array
+    ) -> tuple[Parameters, State, jax.Array]:
+        """New parameters and state, and the gradients' norm before clipping."""
         norm = optax.tree.norm(gradients)
         if self._limit is not None:
             scale = 1.0 / jnp.maximum((norm + _CLIPPING_EPSILON) / self._limit, 1.0)
             gradients = {name: value * scale for name, value in gradients.items()}
-        return gradients, norm
-
-    def update(
-        self, parameters: Parameters, state: State, gradients: Parameters, learning_rate: jax.Array
-    ) -> tuple[Parameters, State]:
-        """New parameters and state, from clipped gradients."""
         rates = {name: learning_rate * self._rates[name] for name in parameters}
-        return self._rule.step(parameters, state, gradients, rates)
-
-    def decay(self, name: str, learning_rate: jax.Array) -> jax.Array:
-        """The factor by which weight decay that is separate from the gradient reduces this parameter in a step."""
-        return 1.0 - learning_rate * self._rates[name] * self._decays[name]
+        return *self._rule.step(parameters, state, gradients, rates), norm
 
 
 def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) -> UpdateRule:

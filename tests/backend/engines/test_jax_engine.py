@@ -16,7 +16,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Compiling, Engine, compile_here
-from backend.engines.jax import models, sparse_embedding
+from backend.engines.jax import models
 from backend.engines.jax.compilation import CompiledPrograms
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
@@ -98,10 +98,7 @@ def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tol
     ("name", "head"),
     [pytest.param(*pair, id="-".join(pair), marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in KNOWN],
 )
-def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(
-    name, head, tiny, smallest, tmp_path: Path, monkeypatch
-):
-    monkeypatch.setattr(sparse_embedding, "_WORTH_IT", 0)
+def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head, tiny, smallest, tmp_path: Path):
     jax, torch = both(smallest if (name, head) in ONE_LAYER else tiny, name, head)
     batch = head_batch(head, 13, padding=PADDING.get(name, 0), end=ENDS.get(name))
     parts = [part_of(batch, slice(0, 8)), part_of(batch, slice(8, 13))]
@@ -201,38 +198,10 @@ def test_five_steps_of_an_optimizer_equal_those_of_torch(
     assert_equal(jax, torch, 2e-5)
 
 
-def test_training_the_rows_of_an_embedding_that_occur_equals_training_all(smallest, tmp_path: Path, monkeypatch):
-    head = facts(Head.SEQUENCE_CLASSIFICATION)
-    dense = opened(JaxEngine, smallest("bert"), head)
-    monkeypatch.setattr(sparse_embedding, "_WORTH_IT", 0)
-    monkeypatch.setattr(sparse_embedding, "_LOOKED_UP", 8)
-    monkeypatch.setattr(sparse_embedding, "_OCCURRED", 4)
-    sparse, resumed = (opened(JaxEngine, smallest("bert"), head) for _ in range(2))
-    assert (dense._words, sparse._words is None) == (None, False)
-    batch = head_batch(head.head, 6)
-    for step in range(6):
-        ids = batch["input_ids"] % (5 + 5 * step)  # further words in each step; those of the last ones rest in the next
-        parts = [{**batch, "input_ids": ids if step % 2 else np.maximum(ids, 4)}]
-        losses = [each.read([each.train_step(parts, step, RATE)])[0] for each in (dense, sparse)]
-        np.testing.assert_allclose(losses[0].loss, losses[1].loss, rtol=1e-5)
-        np.testing.assert_allclose(losses[0].gradient_norm, losses[1].gradient_norm, rtol=1e-5)
-        if step == 3:
-            sparse.save(tmp_path / "checkpoint")()
-            resumed.restore(tmp_path / "checkpoint")
-        if step > 3:
-            assert resumed.read([resumed.train_step(parts, step, RATE)])[0] == losses[1]
-    expected, found = (weights(engine, tmp_path / name) for engine, name in ((dense, "dense"), (sparse, "sparse")))
-    assert_equal(found, expected, 1e-6)
-    assert weights(resumed, tmp_path / "resumed").keys() == found.keys()
-    for name, value in weights(resumed, tmp_path / "again").items():
-        assert value.tobytes() == found[name].tobytes(), name
-
-
 def test_gradients_as_small_as_their_limit_are_clipped_as_in_torch():
     training = TrainingSection(optimizer="sgd", weight_decay=0.0, max_gradient_norm=1e-6)
     optimizer, still = Optimizer(training, frozenset(), {"weight": 1.0}), {"weight": np.zeros(4, np.float32)}
-    clipped, _ = optimizer.clip({"weight": np.full(4, 1e-6, np.float32)})
-    found, _ = optimizer.update(still, optimizer.init(still), clipped, 1.0)
+    found, _, _ = optimizer.step(still, optimizer.init(still), {"weight": np.full(4, 1e-6, np.float32)}, 1.0)
     weight = torch.nn.Parameter(torch.zeros(4))
     weight.grad = torch.full((4,), 1e-6)
     torch.nn.utils.clip_grad_norm_([weight], 1e-6)
