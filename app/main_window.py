@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QWidget
 from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.i18n import tr
+from app.core.page_actions import PAGE_ACTIONS
 from app.core.preferences import Preferences
 from app.widgets.accessibility import FocusRing, TabOrder
 from app.widgets.appearance import Appearance
@@ -123,6 +124,8 @@ class MainWindow(QMainWindow):
         self.commands.add(tr("Window"), self, self._window_actions)
         self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PAGES, self.choose_page))
         self.commands.add(tr("Runs by name"), self, self._run_actions)
+        for title, _, name in PAGES:
+            self.commands.announce(title, PAGE_ACTIONS.get(name, {}).values(), lambda name=name: self.show_page(name))
 
     def _window_actions(self) -> list[Action]:
         return [

@@ -1,11 +1,12 @@
 """Actions by name: one list from which shortcuts, the command palette and the shortcut sheet are made.
 
 A page offers its own through `offered_actions() -> Sequence[Action]`. It is called once after the page is built, for
-shortcuts, and again whenever the palette opens: temporary actions may be in the list, but without a shortcut.
+shortcuts, and again whenever the palette opens: temporary actions may be in the list, but without a shortcut. Until the page
+is built, those declared in `page_actions.py` stand for them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from app.core.i18n import tr
@@ -15,12 +16,16 @@ def _no_obstacle() -> str:
     return ""
 
 
+def _do_nothing() -> None:
+    """Of an action that a page has not bound yet."""
+
+
 @dataclass(frozen=True)
 class Action:
     """Something that the user can do: `title` starts with a verb, unless it names a thing to show."""
 
     title: str
-    do: Callable[[], object]
+    do: Callable[[], object] = _do_nothing
     shortcut: str = ""
     """As Qt writes it on every system: "Ctrl+Z", "F1", "?"; several are parted by "; "."""
     icon: str = ""
@@ -30,6 +35,10 @@ class Action:
     """What it belongs to, in a word or two; empty: the page that offers it."""
     words: str = ""
     """Other words that find it."""
+
+    def bind(self, do: Callable[[], object], obstacle: Callable[[], str] = _no_obstacle) -> "Action":
+        """The same action of a page that can do it."""
+        return replace(self, do=do, obstacle=obstacle)
 
     def is_possible(self) -> bool:
         """Whether it can be done now."""

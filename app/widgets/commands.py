@@ -1,6 +1,6 @@
 """The actions of this window: which objects offer them, their shortcuts, and the sheet that lists all shortcuts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Qt
@@ -20,28 +20,38 @@ Offer = Callable[[], Sequence[Action]]
 @dataclass(frozen=True)
 class _Group:
     title: str
-    owner: QWidget
+    owner: QWidget | None
+    """None for a page that is not built yet."""
     offer: Offer
     reach: Callable[[], object]
 
 
 class Commands(QObject):
-    """`add` registers a group of actions; `show_palette` and `show_sheet` show all groups."""
+    """`add` and `announce` register groups of actions; `show_palette` and `show_sheet` show all groups."""
 
     def __init__(self, over: QWidget, parent: QObject) -> None:
         super().__init__(parent)
         self._over = over
-        self._groups: list[_Group] = []
+        self._groups: dict[str, _Group] = {}
         self.palette: Palette | None = None
         self.sheet: ShortcutSheet | None = None
 
     def add(self, title: str, owner: QWidget, offer: Offer, reach: Callable[[], object] = lambda: None) -> None:
         """Enable the shortcuts of offered actions while `owner` is visible; `reach` brings it into view."""
-        group = _Group(title, owner, offer, reach)
-        self._groups.append(group)
+        self._groups[title] = _Group(title, owner, offer, reach)
         for action in offer():
             for keys in action.shortcuts():
                 QShortcut(QKeySequence(keys), owner, lambda action=action: self._do(action), autoRepeat=False)
+
+    def announce(self, title: str, actions: Iterable[Action], reach: Callable[[], object]) -> None:
+        """Offer the actions of a page until `add` replaces them; one that is chosen builds the page, which then does it."""
+
+        def do(title_of_action: str) -> None:
+            reach()
+            self._do(next(one for one in self._groups[title].offer() if one.title == title_of_action))
+
+        announced = [replace(action, do=lambda words=action.title: do(words)) for action in actions]
+        self._groups[title] = _Group(title, None, lambda: announced, lambda: None)
 
     def show_palette(self) -> None:
         """Open it, or close it if it is open."""
@@ -65,7 +75,9 @@ class Commands(QObject):
 
     def _in_order(self) -> list[_Group]:
         """Visible groups first: only one page is visible, and the window always is."""
-        return sorted(self._groups, key=lambda group: (not group.owner.isVisible(), group.owner is self._over.window()))
+        window = self._over.window()
+        hidden = {group.title: group.owner is None or not group.owner.isVisible() for group in self._groups.values()}
+        return sorted(self._groups.values(), key=lambda group: (hidden[group.title], group.owner is window))
 
     def _do(self, action: Action) -> None:
         if action.is_possible():
@@ -79,16 +91,14 @@ class Commands(QObject):
                 curtain.close_curtain()
 
 
-def button_action(
-    button: QAbstractButton, obstacle: Callable[[], str], title: str, shortcut: str = "", icon: str = ""
-) -> Action:
-    """A button as an action; while the user could not click it, `obstacle` says why."""
+def button_action(button: QAbstractButton, action: Action, obstacle: Callable[[], str]) -> Action:
+    """The action that a button does; while the user could not click it, `obstacle` says why."""
 
     def why_not() -> str:
         usable = button.isEnabled() and not button.isHidden()
         return "" if usable else obstacle() or tr("Not possible right now.")
 
-    return Action(title, button.click, shortcut, icon, why_not)
+    return action.bind(button.click, why_not)
 
 
 def _reaching(group: _Group) -> list[Action]:

@@ -47,6 +47,11 @@ class _Found(QAbstractListModel):
         self.lines, self._obstacles = [lines[line] for line in order], [obstacles[line] for line in order]
         self.endResetModel()
 
+    @property
+    def possible(self) -> int:
+        """How many of the first lines can be chosen now."""
+        return sum(not obstacle for obstacle in self._obstacles)
+
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.isValid() else len(self.lines)
 
@@ -159,10 +164,12 @@ class Palette(ModalOverlay):
         self.place_card()
 
     def _choose(self, row: int) -> None:
-        last = self._found.rowCount() - 1
+        last = self._found.possible - 1
         if last >= 0:
             self.list.setCurrentIndex(self._found.index(max(0, min(row, last))))
             self.list.scrollTo(self.list.currentIndex())
+        else:
+            self._on_current(self._found.index(0))  # at least it is heard why
 
     def _on_current(self, index: QModelIndex) -> None:
         # The focus stays in the field: this is how a screen reader hears which line is chosen.
@@ -180,8 +187,8 @@ class Palette(ModalOverlay):
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row, key = self.list.currentIndex().row(), event.key()
             steps = {
-                Qt.Key.Key_Down: row + 1 if row + 1 < self._found.rowCount() else 0,
-                Qt.Key.Key_Up: row - 1 if row > 0 else self._found.rowCount() - 1,
+                Qt.Key.Key_Down: row + 1 if row + 1 < self._found.possible else 0,
+                Qt.Key.Key_Up: row - 1 if row > 0 else self._found.possible - 1,
                 Qt.Key.Key_PageDown: row + MAX_ROWS - 1,
                 Qt.Key.Key_PageUp: row - MAX_ROWS + 1,
             }

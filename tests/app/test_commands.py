@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core import preferences
 from app.core.actions import Action, OffersActions
+from app.core.page_actions import PAGE_ACTIONS
 from app.main_window import PAGES, MainWindow
 from app.widgets.commands import ShortcutSheet
 from app.widgets.palette import Palette
@@ -111,10 +112,11 @@ def test_arrows_go_round_the_list(qtbot, own_palette: Palette):
     own_palette.field.setText("theme")
     first = own_palette.list.currentIndex().row()
     qtbot.keyClick(own_palette.field, Qt.Key.Key_Up)
-    assert own_palette.list.currentIndex().row() == len(own_palette.visible_titles()) - 1
+    last = own_palette.list.currentIndex()
+    assert last.data() == "Use the system theme"  # below it are those that cannot be done now
     qtbot.keyClick(own_palette.field, Qt.Key.Key_Down)
     assert own_palette.list.currentIndex().row() == first
-    assert "theme" in own_palette.field.accessibleDescription()
+    assert "Theme" in own_palette.field.accessibleDescription()
 
 
 def test_escape_and_the_shortcut_close_it_and_the_focus_returns(qtbot, window: MainWindow):
@@ -154,6 +156,34 @@ def test_what_cannot_be_done_is_listed_last_with_the_reason(window: MainWindow, 
     assert [not reason for reason in told.values()] == usable
     spoken = next(line for line in lines if line.data() == "Open selected run")
     assert "Select a run first" in spoken.data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_what_pages_that_were_never_opened_can_do_is_found_with_the_reason(
+    qtbot, own_window: MainWindow, own_palette: Palette
+):
+    own_palette.field.setText("resume the run")
+    line = own_palette.list.model().index(0, 0)
+    assert (line.data(), line.data(Qt.ItemDataRole.ToolTipRole)) == ("Resume the run", "Open a run first")
+    assert own_palette.field.accessibleDescription() == "Resume the run, Open a run first, Run, Ctrl+R"
+    assert own_window.panel("run") is None
+    own_palette.field.setText("formulas")
+    qtbot.keyClick(own_palette.field, Qt.Key.Key_Return)
+    settings = own_window.panel("settings")
+    assert own_window.pages.currentWidget() is settings
+    assert settings.csv_defuse.hasFocus()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("title", "name"), [(title, name) for title, _, name in PAGES])
+def test_a_page_that_is_opened_offers_what_was_announced(own_window: MainWindow, title: str, name: str):
+    announced = PAGE_ACTIONS[name].values()
+    own_window.show_page(name)
+    offered = own_window.commands._groups[title].offer()
+    before = [(one.title, one.shortcut, one.icon) for one in announced]
+    now = [(one.title, one.shortcut, one.icon) for one in offered if name == "settings" or one.kind != "Setting"]
+    assert sorted(now) == sorted(before)
+    reasons = {one.title: one.obstacle() for one in offered}
+    if name != "new_run":  # which by now knows the draft
+        assert {one.title: one.obstacle() for one in announced} == reasons
 
 
 def test_a_run_is_found_by_its_name(qtbot, own_window: MainWindow, own_palette: Palette):

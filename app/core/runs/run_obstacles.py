@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Sequence
 
 from app.core.i18n import tr
+from app.core.page_actions import SELECT_A_QUEUED_RUN, SELECT_A_RUN, SELECT_SEVERAL
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import RunResults, RunStatus
 from backend.contract.run.queue import MOVES
@@ -37,7 +38,7 @@ def move_obstacles(run: RunSummary | None, queue: Sequence[RunSummary]) -> dict[
     """Why the run cannot be moved within the queue, whose runs are given in their order."""
     place = next((number for number, one in enumerate(queue) if run is not None and one.path == run.path), None)
     if place is None:
-        return dict.fromkeys(QUEUE_MOVES, tr("Select a queued run."))
+        return dict.fromkeys(QUEUE_MOVES, SELECT_A_QUEUED_RUN)
     first = "" if place > 0 else tr("The run is already first in the queue.")
     last = "" if place < len(queue) - 1 else tr("The run is already last in the queue.")
     return {"move_next": first, "move_earlier": first, "move_later": last}
@@ -68,7 +69,7 @@ def result_obstacles(results: RunResults) -> dict[str, str]:
 
 def selection_obstacles(runs: Sequence[RunSummary]) -> dict[str, str]:
     """Action → why it cannot be done with the selected runs."""
-    several = tr("Select a single run.") if runs else tr("Select a run first.")
+    several = tr("Select a single run.") if runs else SELECT_A_RUN
     alone = runs[0] if len(runs) == 1 else None
 
     def of_one(obstacle: Callable[[RunSummary], str]) -> str:
@@ -88,7 +89,7 @@ def selection_obstacles(runs: Sequence[RunSummary]) -> dict[str, str]:
 
 def _compare_obstacle(selected: int) -> str:
     if selected < 2:
-        return tr("Select two or more runs: hold Ctrl or Shift while you click.")
+        return SELECT_SEVERAL
     if selected > MAX_COMPARED:
         return tr("You can compare up to {MAX_COMPARED} runs.", MAX_COMPARED=MAX_COMPARED)
     return ""

@@ -14,6 +14,7 @@ from app.core.draft.draft import Draft, Values
 from app.core.draft.draft_file import is_spec
 from app.core.draft.kept_draft import NAME
 from app.core.i18n import tr
+from app.core.page_actions import NEW_RUN, NEW_RUN_SECTIONS
 from app.core.preferences import default_path
 from app.pages.new_run.changes_dialog import ChangesDialog
 from app.pages.new_run.data.data_controller import DataController
@@ -38,15 +39,6 @@ from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.versions import same_major
-
-TITLES = {
-    "task": tr("Task"),
-    "data": tr("Data"),
-    "model": tr("Model"),
-    "hardware": tr("Hardware"),
-    "settings": tr("Settings"),
-}
-"""What the sections are called where one jumps to them."""
 
 
 class Page(QWidget):
@@ -167,47 +159,26 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
+        redo_obstacle = lambda: "" if self.controller.history.redo_words else tr("Nothing to redo")  # noqa: E731
+        queue_obstacle = lambda: self.reason() or tr("No other run is in progress.")  # noqa: E731
         return [
             # Undo is always offered: it also takes back text that was only typed.
-            Action(tr("Undo"), self.controller.undo, "Ctrl+Z", "undo", words="back"),
-            Action(
-                tr("Redo"),
-                self.controller.redo,
-                "Ctrl+Shift+Z; Ctrl+Y",
-                "redo",
-                lambda: "" if self.controller.history.redo_words else tr("Nothing to redo"),
-                words=tr("again"),
-            ),
-            Action(tr("Find a setting"), self.search_bar.ask, "Ctrl+F", "search"),
-            *(
-                Action(
-                    tr("Go to {title}", title=title),
-                    lambda name=name: self.jump(name),
-                    f"Alt+{number}",
-                    "chevron-right",
-                )
-                for number, (name, title) in enumerate(TITLES.items(), start=1)
-            ),
-            Action(tr("New draft"), self.controller.start_over, "", "plus", words=tr("clear empty discard")),
-            Action(tr("Open spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
-            Action(tr("Save spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
-            Action(tr("Show changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
-            Action(tr("Browse presets"), self.presets.open_dialog, "", "table"),
-            Action(tr("Save settings as preset"), self.presets.ask_save, "", "save"),
-            Action(tr("Measure time"), self.measure, "", "gauge", self.start_bar.measure_obstacle),
-            Action(tr("Copy command"), self.copy_command, "", "copy", words="terminal"),
-            Action(tr("Try the demo"), self.fill_demo, "", "bolt"),
-            Action(
-                tr("Copy command to queue the run"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
-            ),
-            Action(tr("Start training"), self.start, "Ctrl+Return", "play", self.reason),
-            button_action(
-                self.start_bar.queue,
-                lambda: self.reason() or tr("No other run is in progress."),
-                tr("Add run to queue"),
-                "Ctrl+Shift+Return",
-                "plus",
-            ),
+            NEW_RUN["undo"].bind(self.controller.undo),
+            NEW_RUN["redo"].bind(self.controller.redo, redo_obstacle),
+            NEW_RUN["find"].bind(self.search_bar.ask),
+            *(NEW_RUN[name].bind(lambda name=name: self.jump(name)) for name in NEW_RUN_SECTIONS),
+            NEW_RUN["new"].bind(self.controller.start_over),
+            NEW_RUN["open"].bind(self.open_spec),
+            NEW_RUN["save"].bind(self.save_spec),
+            NEW_RUN["changes"].bind(self.show_changes),
+            NEW_RUN["presets"].bind(self.presets.open_dialog),
+            NEW_RUN["save_preset"].bind(self.presets.ask_save),
+            NEW_RUN["measure"].bind(self.measure, self.start_bar.measure_obstacle),
+            NEW_RUN["copy"].bind(self.copy_command),
+            NEW_RUN["demo"].bind(self.fill_demo),
+            NEW_RUN["copy_queue"].bind(lambda: self.copy_command(queue=True)),
+            NEW_RUN["start"].bind(self.start, self.reason),
+            button_action(self.start_bar.queue, NEW_RUN["queue"], queue_obstacle),
             *(
                 Action(one.title, lambda key=key: self.search.show(key), icon="settings", kind=tr("Setting"), words=key)
                 for key, one in self.controller.settings().items()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
+from app.core.page_actions import OPEN_PREDICTIONS, PREDICTIONS
 from app.core.runs.run_spec import read_subject
 from app.pages.predictions.browser import PredictionsBrowser
 from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
@@ -96,15 +97,9 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         return [
-            Action(tr("Show prediction rows"), lambda: self.show_tab(ROWS), icon="table"),
-            Action(tr("Try a model on your own text"), lambda: self.show_tab(TRY), icon="text"),
-            button_action(
-                self.export_button,
-                lambda: tr("Open a run's predictions first."),
-                tr("Export predictions"),
-                "Ctrl+E",
-                "download",
-            ),
+            PREDICTIONS["rows"].bind(lambda: self.show_tab(ROWS)),
+            PREDICTIONS["try"].bind(lambda: self.show_tab(TRY)),
+            button_action(self.export_button, PREDICTIONS["export"], lambda: OPEN_PREDICTIONS),
         ]
 
     def show_run(self, path: str) -> None:

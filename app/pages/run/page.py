@@ -11,6 +11,7 @@ from app.core import formatting
 from app.core.actions import Action
 from app.core.draft.section_words import folder_words
 from app.core.i18n import tr, trn
+from app.core.page_actions import OPEN_A_RUN, RUN
 from app.core.runs.run_obstacles import button_obstacles
 from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import RunResults, RunStatus, results_of
@@ -167,30 +168,17 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
-        requests = {
-            "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
-            "pause": (tr("Pause the run"), "", "pause"),
-            "stop": (tr("Stop the run"), "", "stop"),
-        }
-        buttons = {
-            "start_now": (tr("Start the queued run now"), "", "play"),
-            "resume": (tr("Resume the run"), "Ctrl+R", "play"),
-            "try": (tr("Try the run's model"), "Ctrl+T", "text"),
-            "predictions": (tr("Show predictions"), "Ctrl+P", "target"),
-            "export": (tr("Export the run's model"), "", "download"),
-        }
+        buttons = {**self.requests.buttons, **self.controls.buttons}
         menu = {
-            "duplicate": (tr("Duplicate this run"), self._on_duplicate, "Ctrl+D", "copy"),
-            "folder": (tr("Open run folder"), self._on_folder, "", "folder"),
-            "curves": (tr("Export curves for TensorBoard"), self._on_event_file_requested, "", "download"),
+            "duplicate": self._on_duplicate,
+            "folder": self._on_folder,
+            "curves": self._on_event_file_requested,
         }
         return [
-            *(
-                button_action(self.requests.buttons[key], self._obstacle(key), *words)
-                for key, words in requests.items()
-            ),
-            *(button_action(self.controls.buttons[key], self._obstacle(key), *words) for key, words in buttons.items()),
-            *(Action(*words, obstacle=self._obstacle("")) for words in menu.values()),
+            button_action(buttons[key], action, self._obstacle(key))
+            if key in buttons
+            else action.bind(menu[key], self._obstacle(""))
+            for key, action in RUN.items()
         ]
 
     def _obstacle(self, key: str) -> Callable[[], str]:
@@ -198,7 +186,7 @@ class Page(QWidget):
 
         def why_not() -> str:
             if self.watcher is None:
-                return tr("Open a run first.")
+                return OPEN_A_RUN
             if self.watcher.is_gone:
                 return GONE
             return button_obstacles(self.watcher.outcome, self._results(), self.requests.waiting).get(key, "")

@@ -1,6 +1,6 @@
 """The Runs page: every run of this user, also after a restart; compares and deletes runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from app import theme
 from app.core.actions import Action
 from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
+from app.core.page_actions import RUNS
 from app.core.runs.run_library import RunSummary, count_words, in_queue
 from app.core.runs.run_list import GROUPS, RunListOptions, arrange, matching
 from app.core.runs.run_obstacles import QUEUE_MOVES, move_obstacles, selection_obstacles
@@ -198,33 +199,13 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
-        of_chosen = {
-            "open": (tr("Open selected run"), ""),
-            "resume": (tr("Resume selected run"), "Ctrl+R"),
-            "start_now": (tr("Start selected queued run now"), ""),
-            "move_next": (tr("Start selected queued run next"), ""),
-            "move_earlier": (tr("Start selected queued run earlier"), ""),
-            "move_later": (tr("Start selected queued run later"), ""),
-            "stop": (tr("Stop selected run"), ""),
-            "predictions": (tr("Show predictions of selected run"), ""),
-            "compare": (tr("Compare selected runs"), "Ctrl+E"),
-            "duplicate": (tr("Duplicate selected run"), "Ctrl+D"),
-            "folder": (tr("Open folder of selected run"), ""),
-            "delete": (tr("Move selected runs to trash"), "Del"),
-        }
         return [
-            Action(tr("Search runs"), self._find, "Ctrl+F", "search"),
+            RUNS["search"].bind(self._find),
             *(
-                button_action(button, lambda key=key: self._obstacles[key], *of_chosen[key], icon)
-                for key, button, icon in self._all_buttons()
+                button_action(button, RUNS[key], lambda key=key: self._obstacles[key])
+                for key, button in (self.buttons | self.moves).items()
             ),
         ]
-
-    def _all_buttons(self) -> Iterator[tuple[str, IconButton, str]]:
-        for key, button in self.buttons.items():
-            yield key, button, BUTTONS[key][1]
-        for key, button in self.moves.items():
-            yield key, button, MOVES[key][1]
 
     def _find(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)

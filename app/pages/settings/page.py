@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QCheckBox, QGridLayou
 from app import theme
 from app.core.actions import Action
 from app.core.i18n import tr
+from app.core.page_actions import SETTINGS
 from app.pages.settings.appearance_card import AppearanceCard
 from app.pages.settings.folders_card import FoldersCard
 from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
@@ -124,23 +125,20 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """Each setting by its title, for the palette, which brings it into view for editing."""
-        named = {
-            tr("Theme"): self.appearance.themes.buttons()[0],
-            tr("Text size"): self.appearance.sizes.buttons()[0],
-            tr("Language"): self.appearance.language.box,
-            tr("Runs folder"): self.folders.runs_folder,
-            tr("Cache folder and clearing the cache"): self.folders.cache_folder,
-            tr("Work offline"): self.hub.offline,
-            tr("Sign in to the Hub"): self.hub.token,
-            tr("Approved custom model code"): self.consents,
-            tr("Desktop notifications"): self.desktop_messages,
-            tr("UTF-8 BOM in CSV files"): self.csv_bom,
-            tr("Escape formulas in CSV files"): self.csv_defuse,
+        named: dict[str, QWidget] = {
+            "theme": self.appearance.themes.buttons()[0],
+            "text_size": self.appearance.sizes.buttons()[0],
+            "language": self.appearance.language.box,
+            "runs_folder": self.folders.runs_folder,
+            "cache_folder": self.folders.cache_folder,
+            "offline": self.hub.offline,
+            "token": self.hub.token,
+            "consents": self.consents,
+            "desktop_messages": self.desktop_messages,
+            "csv_bom": self.csv_bom,
+            "csv_defuse": self.csv_defuse,
         }
-        return [
-            Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind=tr("Setting"))
-            for title, widget in named.items()
-        ]
+        return [SETTINGS[name].bind(lambda widget=widget: self._go_to(widget)) for name, widget in named.items()]
 
     def _go_to(self, widget: QWidget) -> None:
         self._area.ensureWidgetVisible(widget, 0, 60)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
+from app.core.page_actions import TOKENIZER, TOKENIZER_TABS
 from app.core.text import tokenizer_list
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
@@ -20,18 +21,16 @@ from app.widgets.forms.chips import chips
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.page_layout import PageHeader, page_layout
 
-TABS = (
-    (tr("Text"), "text.text_tab.TextTab", tr("Drop a tokenizer or a text file here")),
-    (tr("Vocabulary"), "vocabulary.vocabulary_tab.VocabularyTab", tr("Search, sort, count and export all pieces")),
-    (
-        tr("Compare"),
-        "compare.compare_tab.CompareTab",
-        tr("Compare two to four tokenizers on a text or on data"),
-    ),
-    (tr("My data"), "data.data_tab.DataTab", tr("Lengths, padding, and what the model sees")),
-    (tr("Train"), "train.train_tab.TrainTab", tr("Train a tokenizer, or add tokens to this one")),
-)
-"""Title, class below `app.pages.tokenizer`, subtitle; a tab is imported when it is first shown."""
+CLASSES = {
+    "text": "text.text_tab.TextTab",
+    "vocabulary": "vocabulary.vocabulary_tab.VocabularyTab",
+    "compare": "compare.compare_tab.CompareTab",
+    "data": "data.data_tab.DataTab",
+    "train": "train.train_tab.TrainTab",
+}
+"""Below `app.pages.tokenizer`; a tab is imported when it is first shown."""
+TABS = [(title, CLASSES[name], subtitle) for name, (title, subtitle) in TOKENIZER_TABS.items()]
+"""Title, class, subtitle."""
 
 
 class Page(QWidget):
@@ -86,15 +85,8 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette."""
-        return [
-            Action(
-                tr("Tokenizer: {title}", title=title),
-                lambda place=place: self.show_tab(place),
-                icon="text",
-                words=said,
-            )
-            for place, (title, _, said) in enumerate(TABS)
-        ]
+        actions = enumerate(TOKENIZER.values())
+        return [action.bind(lambda place=place: self.show_tab(place)) for place, action in actions]
 
     def show_tokenizer(self, name_or_path: str) -> None:
         """Show a folder's, file's or hub id's tokenizer."""
