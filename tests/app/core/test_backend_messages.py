@@ -18,6 +18,7 @@ from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import ModelChoice
+from backend.contract.rpc.plan import Placement
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run import events
 from backend.contract.spec.section import validate
@@ -136,6 +137,11 @@ def test_every_field_for_messages_is_one_of_the_contract():
     }
     assert sorted(FIELDS - {name for _, name in known}) == []
     assert sorted(NAMES - {".".join(each) for each in known}) == []
+
+
+def test_a_device_of_another_host_is_named_in_the_windows_language(german: None):
+    one = Placement(message("host {host} {name}", host=1, name="cpu:0"), 8, 1.0, 2.0)
+    assert translate_messages(one).device == "Rechner 1 cpu:0"
 
 
 def test_what_a_person_has_named_like_a_message_keeps_its_name(german: None):
