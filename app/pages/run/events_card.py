@@ -90,8 +90,8 @@ class EventsCard(Card):
         self._chips.button(PAGES.index(name)).click()
 
     def show_failure(self) -> None:
-        """Show the process log until another run is shown, or the person chooses a page."""
-        if self._pages.currentWidget() is not self.process:
+        """Show the process log, if it has lines, until another run is shown or the person chooses a page."""
+        if self._pages.currentWidget() is not self.process and self.process.line_count():
             self.show_page(tr("Process log"))
             self._is_log_of_failure = True
 

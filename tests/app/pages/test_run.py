@@ -318,6 +318,13 @@ def test_the_raw_log_is_there(qtbot, read):
     assert "RuntimeError: out of memory" in panel.journal.process.text()
 
 
+def test_a_failed_run_whose_process_wrote_nothing_shows_its_events(shown, runs):
+    (runs / "sentiment-failed" / "process.log").write_bytes(b"")
+    panel = shown("sentiment-failed")
+    assert panel.journal.journal.isVisible()
+    assert panel.journal.journal.line_count()
+
+
 def test_process_log_of_a_failed_run_makes_way_for_the_events_of_the_next(read):
     panel = read("sentiment-failed")
     assert panel.journal.process.isVisible()
