@@ -247,7 +247,7 @@ class Page(QWidget):
         self._obstacles = {**selection_obstacles(several), **move_obstacles(run, queue)}
         if run is not None and run.path in self._resuming:
             self._obstacles["resume"] = tr("The run is being resumed.")
-        for key, button, _ in self._all_buttons():
+        for key, button in (self.buttons | self.moves).items():
             button.setEnabled(not self._obstacles[key])
         for button in self.moves.values():
             button.setVisible(len(queue) > 1 and run is not None and run.waits)
@@ -423,7 +423,8 @@ class RunDeletion(QObject):
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
             self.banner.show_message("info", sentence)
-        self.message.emit("success", sentence)
+        else:
+            self.message.emit("success", sentence)
 
     def _on_undo(self) -> None:
         problems = [problem for each in self._deleted if (problem := take_back(each))]
