@@ -80,7 +80,9 @@ def _after_first_paint(window: "MainWindow", options: argparse.Namespace) -> Non
         window.show_page(options.page)
     if options.run:
         window.show_run(str(Path(options.run).absolute()))
-    elif not options.page and not window.preferences.tour_seen:
+    elif not options.page and window.preferences.tour_seen:
+        window.open_running_run()
+    elif not options.page:
         QTimer.singleShot(TOUR_MS, window, window.show_tour)
 
 

@@ -194,6 +194,19 @@ class MainWindow(QMainWindow):
         self._see_endings()
         return panel
 
+    def open_running_run(self) -> None:
+        """Show the run that is training as soon as the runs are read, unless the person has done something by then."""
+        assert self.context is not None
+        opened, focused = self.pages.currentWidget(), self.focusWidget()
+
+        def show() -> None:
+            assert self.context is not None
+            running = self.context.library.newest_alive()
+            if running is not None and (self.pages.currentWidget(), self.focusWidget()) == (opened, focused):
+                self.show_run(str(running.path))
+
+        self.context.library_watcher.first_read.connect(show)
+
     def choose_page(self, name: str) -> None:
         """Show the page that the person chose; one that is in front already leads back to what it first shows."""
         panel = self._panels.get(name)
@@ -303,7 +316,9 @@ class MainWindow(QMainWindow):
         self.show_page("new_run")
 
     def _on_runs_requested(self) -> None:
-        self.show_page("runs")
+        panel = self.show_page("runs")
+        if panel is not None:
+            panel.on_chosen_again()  # type: ignore[attr-defined]  # the list, though a comparison was left open
 
     def _on_duplicate_requested(self, path: str) -> None:
         panel = self.show_page("new_run")

@@ -24,11 +24,14 @@ class LibraryWatcher(QObject):
     """Checks all runs repeatedly and signals when their list has changed."""
 
     changed = Signal()
+    first_read = Signal()
+    """All runs have been read once."""
 
     def __init__(self, library: RunLibrary, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.library = library
         self._reading: Iterator[None] | None = None
+        self._has_read = False
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._on_tick)
         self._timer.start()
@@ -63,6 +66,9 @@ class LibraryWatcher(QObject):
         self._timer.start(INTERVAL_MS if any(run.alive for run in self.library.runs) else ENDED_MS)
         if self.library.runs != before:
             self.changed.emit()
+        if not self._has_read:
+            self._has_read = True
+            self.first_read.emit()
 
 
 class EngineStatus(QObject):

@@ -201,16 +201,38 @@ def test_a_started_run_does_not_interrupt_who_works_on_the_next_draft(window: Ma
     assert window.toasts.messages() == ["Started sentiment-finished."]
 
 
-def test_the_run_page_opens_on_the_run_that_is_training(qtbot, window: MainWindow, tmp_path: Path):
+@pytest.fixture
+def training_run(tmp_path: Path) -> Iterator[RunFolder]:
+    """A recorded run in the library whose process seems to live."""
     folder = RunFolder(copy_recorded(tmp_path / "runs") / "sentiment-lost")
     folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
     descriptor = take_lock(folder.lock)
-    try:
-        opened(window, "new_run")
-        qtbot.waitUntil(lambda: window.context.library.newest_alive() is not None, timeout=60_000)
-        assert window.show_page("run").path == folder.path
-    finally:
-        os.close(descriptor)
+    yield folder
+    os.close(descriptor)
+
+
+def test_the_run_page_opens_on_the_run_that_is_training(qtbot, window: MainWindow, training_run: RunFolder):
+    opened(window, "new_run")
+    qtbot.waitUntil(lambda: window.context.library.newest_alive() is not None, timeout=60_000)
+    assert window.show_page("run").path == training_run.path
+
+
+def test_a_window_that_opens_while_a_run_trains_shows_it(qtbot, window: MainWindow, training_run: RunFolder):
+    opened(window, "new_run").open_running_run()
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.panel("run"), timeout=60_000)
+    assert window.panel("run").path == training_run.path  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "touch", [lambda window: window.show_page("settings"), lambda window: window.sidebar.buttons()[0].setFocus()]
+)
+def test_a_window_in_which_somebody_has_begun_shows_no_run_by_itself(
+    qtbot, window: MainWindow, training_run: RunFolder, touch
+):
+    opened(window, "new_run").open_running_run()
+    with qtbot.waitSignal(window.context.library_watcher.first_read, timeout=60_000):
+        touch(window)
+    assert window.panel("run") is None
 
 
 def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):
