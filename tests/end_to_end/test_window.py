@@ -176,7 +176,6 @@ def test_the_tokenizer_answers_in_every_mode(qtbot, window: MainWindow):
     panel = window.show_page("tokenizer")
     page = panel.tab()
     qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
-    qtbot.waitUntil(page.tokens.is_drawn)
     page.view.setFocus()
     qtbot.keyClick(page.view, Qt.Key.Key_Right)
     assert page.token.values()["Piece"] == "[CLS]"

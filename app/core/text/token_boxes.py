@@ -56,19 +56,6 @@ class TokenBoxes:
             return self.source[self.tail :] if self.tail >= 0 else ""
         return self.source[self.gap[index] : self.start[index]] if self.gap[index] >= 0 else ""
 
-    def group(self, index: int) -> tuple[int, int]:
-        """First and last + 1 of the tokens that are drawn as one with this token."""
-        first, last = index, index + 1
-        while self.linked[first]:
-            first -= 1
-        while last < len(self) and self.linked[last]:
-            last += 1
-        return first, last
-
-    def shown(self, first: int, last: int) -> str:
-        """The same as `spanned`, shortened if it would take many lines."""
-        return shorten(self.spanned(first, last))
-
     def spanned(self, first: int, last: int) -> str:
         """The text that a group of tokens represents."""
         if last - first == 1:

@@ -6,8 +6,8 @@ import numpy as np
 
 from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens
 
-SHOWN_AT_ONCE = 100_000
-"""Tokens that a view takes; of more, one part after the other is shown."""
+SHOWN_AT_ONCE = 10_000
+"""Tokens that a view shows; of more, one part after the other."""
 
 
 class TokenTable:

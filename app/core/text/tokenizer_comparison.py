@@ -1,4 +1,4 @@
-"""A comparison of tokenizers on screen: counts by language as a table and as bars, and their lines side by side."""
+"""A comparison of tokenizers on screen: counts by language as a table and as bars."""
 
 from collections.abc import Sequence
 
@@ -68,27 +68,3 @@ def _cell_text(value: float | str | None, column: str) -> str | None:
     if isinstance(value, float):
         return figure(value, ".3f") if column.startswith("per_") else group_digits(round(value))
     return group_digits(value) if isinstance(value, int) else value
-
-
-def padding_rows(heights: Sequence[Sequence[int]]) -> list[list[int]]:
-    """How many empty rows to add after each line of each text, so that each line starts on the same row everywhere.
-
-    `heights` are the rows that each line of each text needs; a line without tokens needs one.
-    """
-    tallest = [max(line) for line in zip(*heights, strict=True)]
-    return [[most - own for most, own in zip(tallest, text, strict=True)] for text in heights]
-
-
-def gaps(lines: Sequence[int], spaces: Sequence[str], after: Sequence[int]) -> list[str]:
-    """The gap before each token, with a line break for every row to skip.
-
-    `lines` are the tokens' lines, `spaces` the white space that the tokenizer drops before each, and `after` the empty
-    rows to add after each line.
-    """
-    made = []
-    line = 0
-    for own, space in zip(lines, spaces, strict=True):
-        breaks = sum(1 + after[place] for place in range(line, own))
-        made.append("\n" * breaks if breaks else space.replace("\n", " "))
-        line = own
-    return made

@@ -1,15 +1,17 @@
 """Text with rounded marks: answers in a context, entities in a sentence, differing words."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
     QFont,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -17,6 +19,7 @@ from PySide6.QtGui import (
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
+    QTextDocument,
     QTextFormat,
     QTextLine,
     QWheelEvent,
@@ -63,6 +66,9 @@ class _Mark:
 class MarkedText(QTextEdit):
     """Selectable text that is as high as its lines, or with `fills` takes the available space and scrolls."""
 
+    mark_hovered = Signal(int)
+    """Which mark is under the mouse or at the cursor, in order, or −1."""
+
     def __init__(self, name: str, fills: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.follow(self)
@@ -85,6 +91,8 @@ class MarkedText(QTextEdit):
             self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self._fit())
+        self.viewport().setMouseTracking(True)
+        self.cursorPositionChanged.connect(lambda: self.mark_hovered.emit(self._mark_at(self.textCursor())))
 
     # What is shown
 
@@ -186,33 +194,38 @@ class MarkedText(QTextEdit):
         else:
             event.ignore()
 
-    # Painting
+    # Marks
+
+    def _mark_at(self, cursor: QTextCursor) -> int:
+        place = bisect_right(self._marks, cursor.position(), key=lambda mark: mark.start) - 1
+        return place if place >= 0 and cursor.position() <= self._marks[place].end else -1
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Hover."""
+        super().mouseMoveEvent(event)
+        self.mark_hovered.emit(self._mark_at(self.cursorForPosition(event.position().toPoint())))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Leaving ends the hover."""
+        super().leaveEvent(event)
+        self.mark_hovered.emit(-1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the marks, and the text over them."""
-        visible = QRectF(self.viewport().rect())
+        first, last = positions_in(self, event.rect())
         moved = QPointF(0, -self.verticalScrollBar().value())
         with QPainter(self.viewport()) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             for mark in [*self._marks, *self._outlines]:
-                for box in self._boxes(mark):
-                    box.translate(moved)
-                    if box.intersects(visible):
-                        _paint(painter, box, mark)
+                if first < mark.end and mark.start <= last:
+                    for box in self._boxes(mark):
+                        _paint(painter, box.translated(moved), mark)
         super().paintEvent(event)
 
     def _boxes(self, mark: _Mark) -> Iterator[QRectF]:
         """One box per line that a mark touches, in document coordinates."""
-        block = self.document().findBlock(mark.start)
-        while block.isValid() and block.position() < mark.end:
-            layout, is_right_to_left = block.layout(), block.textDirection() == Qt.LayoutDirection.RightToLeft
-            first, last = max(0, mark.start - block.position()), min(block.length() - 1, mark.end - block.position())
-            for number in range(layout.lineCount()):
-                line = layout.lineAt(number)
-                start, end = max(first, line.textStart()), min(last, line.textStart() + line.textLength())
-                if start < end:
-                    yield _box(line, start, end, is_right_to_left).translated(layout.position())
-            block = block.next()
+        for letters in letter_boxes(self.document(), mark.start, mark.end):
+            yield letters.adjusted(-ROOM, -13.5, ROOM, 5.5)
 
     def copy_selection(self) -> None:
         """Copy the selected text to the clipboard, without the tags."""
@@ -272,7 +285,34 @@ def _tag_letters(piece: TextRun) -> QTextCharFormat:
     return letters
 
 
-def extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
+def positions_in(editor: QTextEdit, area: QRect) -> tuple[int, int]:
+    """The first and last position of the lines in a part of the viewport."""
+    top, bottom = editor.cursorForPosition(area.topLeft()), editor.cursorForPosition(area.bottomLeft())
+    top.movePosition(QTextCursor.MoveOperation.StartOfLine)
+    bottom.movePosition(QTextCursor.MoveOperation.EndOfLine)
+    return top.position(), bottom.position()
+
+
+def letter_boxes(document: QTextDocument, start: int, end: int) -> Iterator[QRectF]:
+    """Where some letters stand, for each line that they touch: left, baseline, width, and no height."""
+    block = document.findBlock(start)
+    while block.isValid() and block.position() < end:
+        layout, is_right_to_left = block.layout(), block.textDirection() == Qt.LayoutDirection.RightToLeft
+        first, last = max(0, start - block.position()), min(block.length() - 1, end - block.position())
+        for number in range(layout.lineCount()):
+            line = layout.lineAt(number)
+            begin, stop = max(first, line.textStart()), min(last, line.textStart() + line.textLength())
+            if begin < stop:
+                left, right = _extent(line, begin, stop, is_right_to_left)
+                # The blank at which a line is broken belongs to no mark.
+                written = line.naturalTextRect()
+                left, right = max(left, written.left()), min(right, written.right())
+                # A line that is higher than its letters has them at its foot.
+                yield QRectF(left, line.y() + line.ascent(), right - left, 0).translated(layout.position())
+        block = block.next()
+
+
+def _extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
     """The horizontal extent of a range of characters in the line."""
     if is_right_to_left:
         # Latin words within stand the other way round, so that the ends of a run are not its outermost places.
@@ -282,15 +322,6 @@ def extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tup
     sides = (QTextLine.Edge.Leading, QTextLine.Edge.Trailing)
     edges = [line.cursorToX(place, side)[0] for place in range(start, end) for side in sides]  # pyright: ignore[reportIndexIssue]  it is (x, place)
     return min(edges), max(edges)
-
-
-def _box(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> QRectF:
-    left, right = extent(line, start, end, is_right_to_left)
-    # The blank at which a line is broken belongs to no mark.
-    written = line.naturalTextRect()
-    left, right = max(left, written.left()), min(right, written.right())
-    # A line that is higher than its letters has them at its foot.
-    return QRectF(left - ROOM, line.y() + line.ascent() - 13.5, right - left + 2 * ROOM, 19)
 
 
 def _paint(painter: QPainter, box: QRectF, mark: _Mark) -> None:

@@ -1,49 +1,31 @@
-"""Paints tokens: one box each with a line below, and the text of several that form one character drawn once."""
+"""Paints the boxes of tokens: one each with a line at its foot, and an outline for what is chosen."""
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
 
 from app import theme
 from app.core.text.token_boxes import SPECIAL, UNKNOWN, TokenBoxes
-from app.widgets.text.token_paragraphs import BOX, LINE, MARGIN, PAD, Place, TokenParagraphs
 
 COLORS = 6
+BOX = 21
+"""Pixels of a box's height."""
 FOOT = 2.0
 """Pixels of the line that marks each token for people who cannot distinguish the colours."""
 
 
 class TokenPaint:
-    """Draws the visible lines of paragraphs."""
+    """Draws boxes with the colours of one paint."""
 
-    def __init__(self, viewport: QWidget, hovered: int, selected: tuple[int, int], current: int) -> None:
-        self._viewport, self._colors = viewport, TokenColors()
+    def __init__(
+        self, painter: QPainter, boxes: TokenBoxes, hovered: int, selected: tuple[int, int], current: int
+    ) -> None:
+        self._painter, self._boxes, self._colors = painter, boxes, TokenColors()
         self._hovered, self._selected, self._current = hovered, selected, current
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
-    def paint(self, paragraphs: TokenParagraphs, top: int) -> None:
-        """Paint everything inside the viewport; `top` is the scroll position."""
-        first, last = max(0, (top - MARGIN) // LINE), (top + self._viewport.height()) // LINE
-        area, colors = QRectF(self._viewport.rect()), self._colors
-        inks = {name: QTextCharFormat() for name in ("special", "faint")}
-        inks["special"].setForeground(colors.quiet)
-        inks["faint"].setForeground(colors.faint)
-        with QPainter(self._viewport) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            for begin, caption, paragraph in paragraphs.paragraphs_between(first, last):
-                y = MARGIN + begin * LINE - top
-                if caption:
-                    self._caption(painter, caption, y - LINE)
-                if paragraph is None:
-                    continue
-                for number, places in enumerate(paragraph.lines[: last + 1 - begin]):
-                    for place in places if begin + number >= first else []:
-                        self._box(painter, paragraphs.boxes, place, y + number * LINE)
-                painter.setPen(colors.ink)
-                paragraph.layout.draw(painter, QPointF(MARGIN + PAD, y), paragraph.formats(inks), area)
-
-    def _box(self, painter: QPainter, boxes: TokenBoxes, place: Place, y: float) -> None:
-        colors, index = self._colors, place.index
-        box = QRectF(place.left, y, place.width, BOX)
+    def paint(self, index: int, box: QRectF) -> None:
+        """Draw the box of a token."""
+        painter, boxes, colors = self._painter, self._boxes, self._colors
         kind, number = int(boxes.kind[index]), index % COLORS
         foot = colors.special_foot if kind == SPECIAL else colors.feet[number]
         if boxes.faint[index]:
@@ -66,25 +48,16 @@ class TokenPaint:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, 4, 4)
 
-    def _caption(self, painter: QPainter, words: str, y: float) -> None:
-        painter.save()
-        painter.setFont(theme.font(11, QFont.Weight.DemiBold))
-        painter.setPen(self._colors.faint)
-        area = QRectF(MARGIN, y, self._viewport.width() - 2 * MARGIN, BOX)
-        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
-        painter.restore()
-
 
 class TokenColors:
     """The colours of one paint."""
 
     def __init__(self) -> None:
-        self.ink, self.quiet = theme.color("token_text"), theme.color("token_special_text")
-        self.faint = theme.color("faint")
+        self.ink, quiet = theme.color("token_text"), theme.color("token_special_text")
         self.special, self.unknown = theme.color("token_special"), theme.color("danger")
         self.grounds = [theme.color(f"token_{number}") for number in range(COLORS)]
         self.feet = [_towards(ground, self.ink) for ground in self.grounds]
-        self.special_foot = _towards(self.special, self.quiet)
+        self.special_foot = _towards(self.special, quiet)
         self.outline, self.focus = QPen(theme.color("focus"), 1.5), QPen(theme.color("focus"), 2.4)
 
 

@@ -1,35 +1,50 @@
 """Shows colored tokens that flow like text, with selection, hover, keyboard and mouse.
 
-`token_paragraphs` computes token positions, `token_paint` draws the visible ones, so 100,000 tokens are fast.
+Qt's document shapes letters, orders both writing directions and fills lines; `token_text` decides what it says.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QFont,
     QGuiApplication,
     QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
+    QPainter,
     QPaintEvent,
     QResizeEvent,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
 )  # fmt: skip
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
+from PySide6.QtWidgets import QFrame, QTextEdit, QToolTip, QWidget
 
 from app import theme
 from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
 from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shorten
 from app.widgets.accessibility import Role
-from app.widgets.text.token_paint import TokenPaint
-from app.widgets.text.token_paragraphs import BOX, LINE, MARGIN, TokenParagraphs
+from app.widgets.text.marked_text import letter_boxes, positions_in
+from app.widgets.text.token_paint import BOX, TokenPaint
+from app.widgets.text.token_text import CAPTION_INK, FAINT_INK, RIGHT_TO_LEFT, SPECIAL_INK, USUAL_INK, TokenText
 
+LINE = 27
+"""Pixels from line to line."""
+MARGIN, PAD = 4, 2.5
+"""Pixels around all tokens, and of a box beside its letters."""
+LEAST = 9.0
+"""Pixels of a token that shares a character with others."""
 SPOKEN = 2000
 """Characters of the text that a screen reader is given at once."""
 
 
-class TokenView(QAbstractScrollArea):
+class TokenView(QTextEdit):
     """Tokens with hover, click, arrows, selection by dragging or Shift, and copying."""
 
     spoken_role = Role.List
@@ -44,13 +59,18 @@ class TokenView(QAbstractScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.follow(self)
+        theme.role(self, "marked")
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)  # what is selected are tokens
+        self.setUndoRedoEnabled(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.viewport().setAutoFillBackground(False)
+        self.viewport().setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(MARGIN + PAD)
         self.setAccessibleName(tr("Tokens"))
-        self._size = theme.text_size()
-        self.paragraphs = TokenParagraphs(theme.mono_font(13))
         self._whitespace = True
         self._hovered = -1
         self._selection: tuple[int, int] | None = None
@@ -70,16 +90,14 @@ class TokenView(QAbstractScrollArea):
         """Show these; clears the selection and keeps the same lines in view."""
         self._boxes = boxes
         self._hovered, self._selection = -1, None
-        self.paragraphs.set_boxes(boxes, self._whitespace)
         first = " | ".join(shorten(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
         self.setAccessibleDescription(first[:SPOKEN])
-        self._wrap()
+        self._write()
 
     def set_whitespace_visible(self, shown: bool) -> None:
         """Set whether to show spaces as dots, line breaks as arrows, and other invisible characters by name."""
         self._whitespace = shown
-        self.paragraphs.set_boxes(self._boxes, shown)
-        self._wrap()
+        self._write()
 
     def shown_text(self, index: int) -> str:
         """A token's display text on its own."""
@@ -89,66 +107,96 @@ class TokenView(QAbstractScrollArea):
         """The number of tokens."""
         return len(self._boxes)
 
-    def line_count(self) -> int:
-        """The number of lines at the current width."""
-        return self.paragraphs.line_count()
-
     def apply_theme(self) -> None:
-        """Colours are read at every paint; another text size needs a new layout."""
-        if self._size != theme.text_size():
-            self._size = theme.text_size()
-            self.paragraphs = TokenParagraphs(theme.mono_font(13))
-            self.paragraphs.set_boxes(self._boxes, self._whitespace)
-            self._wrap()
-        self.viewport().update()
+        """Inks and the text size are stored in the document, so it is written again."""
+        self._write()
 
-    def _wrap(self) -> None:
-        self.paragraphs.wrap(self.viewport().width())
-        self._show_range()
-        self._lay_out()
-        self.viewport().update()
+    def _write(self) -> None:
+        self._text = TokenText(self._boxes, self._whitespace)
+        place, document = self.verticalScrollBar().value(), self.document()
+        document.clear()
+        cursor = QTextCursor(document)
+        lines, inks = QTextBlockFormat(), _inks()
+        lines.setLineHeight(LINE, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        lines.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        cursor.setBlockFormat(lines)
+        cursor.beginEditBlock()
+        for ink, parts in self._text.runs:
+            cursor.insertText("".join(parts), inks[ink])
+        lines.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        for position in self._text.turned:
+            cursor.setPosition(position)
+            cursor.setBlockFormat(lines)
+        cursor.endEditBlock()
+        self.verticalScrollBar().setValue(place)
 
-    def _show_range(self) -> None:
-        bar = self.verticalScrollBar()
-        bar.setRange(0, max(0, self.line_count() * LINE + 2 * MARGIN - self.viewport().height()))
-        bar.setPageStep(self.viewport().height())
-        bar.setSingleStep(LINE)
+    def line_counts(self) -> list[int]:
+        """The number of lines of each paragraph at the current width."""
+        document = self.document()
+        document.documentLayout().blockBoundingRect(document.lastBlock())  # it lays out what it is asked for
+        block, counts = document.firstBlock(), []
+        while block.isValid():
+            counts.append(max(1, block.layout().lineCount()))
+            block = block.next()
+        return counts
 
-    def _lay_out(self) -> None:
-        """Lay out what is visible without moving it, even if what is above turns out higher than estimated."""
-        bar = self.verticalScrollBar()
-        moved = self.paragraphs.lay_out(bar.value() // LINE, (bar.value() + self.viewport().height()) // LINE)
-        self._show_range()
-        if moved:
-            bar.setValue(bar.value() + moved * LINE)
-
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Other lines come into view."""
-        self._lay_out()
-        self.viewport().update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the tokens of the visible lines."""
-        current = self.current() if self.hasFocus() else -1
-        paint = TokenPaint(self.viewport(), self._hovered, self.selected(), current)
-        paint.paint(self.paragraphs, self.verticalScrollBar().value())
+    def set_lines_below(self, lines: Sequence[int]) -> None:
+        """Leave so many lines empty below each paragraph."""
+        cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()
+        block = self.document().firstBlock()
+        for number in lines:
+            if block.isValid() and block.blockFormat().bottomMargin() != number * LINE:
+                cursor.setPosition(block.position())
+                room = QTextBlockFormat()
+                room.setBottomMargin(number * LINE)
+                cursor.mergeBlockFormat(room)
+            block = block.next()
+        cursor.endEditBlock()
 
     # Where tokens are
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the boxes of the visible tokens, and the text over them."""
+        with QPainter(self.viewport()) as painter:
+            paint = TokenPaint(painter, self._text.boxes, self._hovered, self.selected(), self.current() if self.hasFocus() else -1)  # fmt: skip
+            first, last = (self._text.group_at(place) for place in positions_in(self, event.rect()))
+            for group in range(max(0, first), last + 1):
+                for index, box in self._places(group):
+                    paint.paint(index, box)
+        super().paintEvent(event)
+
+    def _places(self, group: int) -> Iterator[tuple[int, QRectF]]:
+        """The tokens of a group with their boxes in the viewport; one that is wider than a line has several."""
+        text, tokens, top = self._text, self._text.tokens_of(group), self.verticalScrollBar().value()
+        for letters in letter_boxes(self.document(), text.starts[group], text.ends[group]):
+            box = letters.adjusted(-PAD, -BOX + 6, PAD, 6).translated(0, -top)
+            if len(tokens) == 1:
+                yield tokens[0], box
+            else:
+                yield from self._shares(tokens, box)
+                return
+
+    def _shares(self, tokens: range, box: QRectF) -> Iterator[tuple[int, QRectF]]:
+        """Tokens drawn as one, each with its share of the bytes."""
+        boxes = self._text.boxes
+        shares = boxes.weight[tokens.start : tokens.stop]
+        widths = np.maximum(LEAST, shares / shares.sum() * box.width())
+        widths *= box.width() / widths.sum()
+        is_turned = bool(RIGHT_TO_LEFT.match(boxes.spanned(tokens.start, tokens.stop)))
+        edges = [0.0, *np.cumsum(widths[::-1] if is_turned else widths).tolist()]
+        for index, (left, right) in zip(reversed(tokens) if is_turned else tokens, pairwise(edges), strict=True):
+            yield index, QRectF(box.left() + left, box.top(), right - left, box.height())
+
     def token_at(self, place: QPointF) -> int:
         """The token under a point of the viewport, or −1."""
-        top = self.verticalScrollBar().value()
-        line = int((place.y() + top - MARGIN) // LINE)
-        if not 0 <= line < self.line_count() or not 0 <= place.y() + top - MARGIN - line * LINE <= BOX:
-            return -1
-        hits = (one.index for one in self.paragraphs.places(line) if one.left <= place.x() <= one.left + one.width)
-        return next(hits, -1)
+        group = self._text.group_at(self.cursorForPosition(place.toPoint()).position())
+        near = range(max(0, group - 1), min(len(self._text.starts), group + 2))
+        return next((index for one in near for index, box in self._places(one) if box.contains(place)), -1)
 
     def box_of(self, index: int) -> QRectF:
         """The rectangle of a token in the viewport."""
-        line = self.paragraphs.line_of(index)
-        place = next(one for one in self.paragraphs.places(line) if one.index == index)
-        return QRectF(place.left, MARGIN + line * LINE - self.verticalScrollBar().value(), place.width, BOX)
+        return next(box for token, box in self._places(self._text.group_of(index)) if token == index)
 
     # Selection
 
@@ -173,11 +221,11 @@ class TokenView(QAbstractScrollArea):
     def selected_text(self) -> str:
         """The text from the first to the last selected token; everything if nothing is selected."""
         low, high = self.selected() if self._selection else (0, self.count())
-        boxes, parts, index = self._boxes, [], low
-        while index < high:
-            first, last = boxes.group(index)
-            parts.append(("" if index == low else boxes.gap_text(first)) + boxes.spanned(first, last))
-            index = last
+        text, boxes, parts = self._text, self._text.boxes, []
+        for group in range(text.group_of(low), text.group_of(high - 1) + 1):
+            tokens = text.tokens_of(group)
+            gap = boxes.gap_text(tokens.start) if tokens.start > low else ""
+            parts.append(gap + boxes.spanned(tokens.start, tokens.stop))
         return "".join(parts)
 
     def _choose(self, index: int, extend: bool = False) -> None:
@@ -188,27 +236,24 @@ class TokenView(QAbstractScrollArea):
         self.selection_changed.emit(*self.selected())
         self.viewport().update()
 
-    def _bring(self, index: int) -> None:
-        line, bar = self.paragraphs.line_of(index), self.verticalScrollBar()
-        self._show_range()
-        least = (line + 1) * LINE + 2 * MARGIN - self.viewport().height()
-        bar.setValue(min(line * LINE, max(bar.value(), least)))
+    def _cursor_at(self, index: int) -> QTextCursor:
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(self._text.starts[self._text.group_of(max(0, index))])
+        return cursor
 
-    def _drop_selection(self) -> None:
-        self._selection = None
-        self.selection_changed.emit(0, 0)
-        self.viewport().update()
+    def _bring(self, index: int) -> None:
+        self.setTextCursor(self._cursor_at(index))
+        self.ensureCursorVisible()
 
     # Mouse, keys, size
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Wrap again and keep the first visible token in place."""
-        line = min(self.line_count() - 1, self.verticalScrollBar().value() // LINE)
-        places = self.paragraphs.places(line) if line > 0 else []
-        kept = places[0].index if places else 0
-        self._wrap()
+        bar, first = self.verticalScrollBar(), self.cursorForPosition(QPoint(0, 0))
+        kept = bar.value() > 0
+        super().resizeEvent(event)
         if kept:
-            self.verticalScrollBar().setValue(self.paragraphs.line_of(kept) * LINE)
+            bar.setValue(bar.value() + self.cursorRect(first).top())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Hover, or extend the selection."""
@@ -216,30 +261,33 @@ class TokenView(QAbstractScrollArea):
         is_dragging = event.buttons() & Qt.MouseButton.LeftButton and self._selection is not None
         if is_dragging and index not in (-1, self.current()):
             self._choose(index, extend=True)
-        if index != self._hovered:
-            self._hovered = index
-            self.token_hovered.emit(index)
-            self.viewport().update()
+        self._hover(index)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select a token; with Shift, extend to it."""
         index = self.token_at(event.position())
-        if index < 0:
-            self._drop_selection()
-        else:
+        if index >= 0:
             self._choose(index, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+            return
+        self._selection = None
+        self.selection_changed.emit(0, 0)
+        self.viewport().update()
 
     def viewportEvent(self, event: QEvent) -> bool:
         """Leaving ends the hover; resting shows the tooltip."""
-        if event.type() == QEvent.Type.Leave and self._hovered >= 0:
-            self._hovered = -1
-            self.token_hovered.emit(-1)
-            self.viewport().update()
+        if event.type() == QEvent.Type.Leave:
+            self._hover(-1)
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             index = self.token_at(QPointF(event.pos()))
             QToolTip.showText(event.globalPos(), self.hint(index) if index >= 0 else "", self.viewport())
             return True
         return super().viewportEvent(event)
+
+    def _hover(self, index: int) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.token_hovered.emit(index)
+            self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows, Home, End and the page keys move, with Shift they extend; Ctrl+A selects all, Ctrl+C copies."""
@@ -252,52 +300,46 @@ class TokenView(QAbstractScrollArea):
         elif self.count() and (target := self._target(event)) >= 0:
             self._choose(target, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
         else:
-            super().keyPressEvent(event)
+            event.ignore()
 
     def _target(self, event: QKeyEvent) -> int:
         """The token that a key moves to, −1 for none."""
-        current, last = self.current(), self.count() - 1
-        key, whole = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        page = max(1, self.viewport().height() // LINE - 1)
-        if key in _LINES:
-            step = _LINES[key]
-            return self._in_line(current, step if abs(step) == 1 else page * step // 2)
-        if key in (Qt.Key.Key_Home, Qt.Key.Key_End):
-            places = self.paragraphs.places(self.paragraphs.line_of(max(0, current)))
-            ends = (0, last) if whole else (places[0].index, places[-1].index)
-            return ends[key == Qt.Key.Key_End]
+        current, last, key = self.current(), self.count() - 1, event.key()
+        if key in (Qt.Key.Key_Home, Qt.Key.Key_End) and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return 0 if key == Qt.Key.Key_Home else last
+        cursor = self._cursor_at(current)
         if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            return self._beside(current, 1 if key == Qt.Key.Key_Right else -1)
-        return -1
-
-    def _beside(self, current: int, step: int) -> int:
-        """The token to the right or left; on a right-to-left line, the one before or after."""
+            is_turned = cursor.block().textDirection() == Qt.LayoutDirection.RightToLeft
+            step = 1 if (key == Qt.Key.Key_Right) != is_turned else -1
+            return 0 if current < 0 else min(last, max(0, current + step))
+        if key not in _MOVES:
+            return -1
         if current < 0:
             return 0
-        places = sorted(self.paragraphs.places(self.paragraphs.line_of(current)), key=lambda one: one.left)
-        at = [one.index for one in places].index(current)
-        if 0 <= at + step < len(places):
-            return places[at + step].index
-        runs_right = len(places) > 1 and places[0].index > places[-1].index
-        ends = [one.index for one in places]
-        after = max(ends) + 1 if (step > 0) != runs_right else min(ends) - 1
-        return min(self.count() - 1, max(0, after))
-
-    def _in_line(self, current: int, lines: int) -> int:
-        """The nearest token some lines above or below."""
-        if current < 0:
-            return 0
-        box, line = self.box_of(current), self.paragraphs.line_of(current)
-        step = 1 if lines > 0 else -1
-        goal = min(self.line_count() - 1, max(0, line + lines))
-        while 0 <= goal < self.line_count():
-            places = self.paragraphs.places(goal)
-            if places and goal != line:
-                centre = box.center().x()
-                return min(places, key=lambda one: abs(one.left + one.width / 2 - centre)).index
-            goal += step
-        return current
+        page = max(1, self.viewport().height() // LINE - 1)
+        cursor.movePosition(_MOVES[key], n=page if key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) else 1)
+        tokens = self._text.tokens_of(max(0, self._text.group_at(cursor.position())))
+        return tokens[-1] if key == Qt.Key.Key_End else tokens[0]
 
 
-_LINES: dict[int, int] = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -2, Qt.Key.Key_PageDown: 2}
-"""Keys that lead to other lines: by one, or (2) by a page."""
+_MOVES: dict[int, QTextCursor.MoveOperation] = {
+    Qt.Key.Key_Up: QTextCursor.MoveOperation.Up,
+    Qt.Key.Key_Down: QTextCursor.MoveOperation.Down,
+    Qt.Key.Key_PageUp: QTextCursor.MoveOperation.Up,
+    Qt.Key.Key_PageDown: QTextCursor.MoveOperation.Down,
+    Qt.Key.Key_Home: QTextCursor.MoveOperation.StartOfLine,
+    Qt.Key.Key_End: QTextCursor.MoveOperation.EndOfLine,
+}
+"""Keys that lead to other lines, or to the end of one."""
+
+
+def _inks() -> dict[str, QTextCharFormat]:
+    """How each ink of a TokenText is written."""
+    mono = theme.mono_font(13)
+    mono.setFeature(QFont.Tag("calt"), 0)  # `<|` is no arrow here
+    made = {}
+    for ink in (USUAL_INK, SPECIAL_INK, FAINT_INK, CAPTION_INK):
+        letters = made[ink] = QTextCharFormat()
+        letters.setFont(theme.font(11, QFont.Weight.DemiBold) if ink == CAPTION_INK else mono)
+        letters.setForeground(theme.color("faint" if ink == CAPTION_INK else ink))
+    return made

@@ -25,7 +25,7 @@ def test_tokens_that_share_a_character_are_one_group():
     pieces = [TokenPiece(number, one) for number, one in enumerate(("a", "Ã", "©"))]
     boxes = boxes_of(token_table(answer("aé", [(0, 0, 0, 1), (1, 0, 1, 2), (2, 0, 1, 2)], pieces)))
     assert boxes.linked.tolist() == [False, False, True]
-    assert boxes.spanned(*boxes.group(2)) == "é"
+    assert boxes.spanned(1, 3) == "é"
 
 
 def test_a_space_put_before_the_text_takes_nothing_from_the_first_word():

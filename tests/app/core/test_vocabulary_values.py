@@ -3,7 +3,7 @@
 import msgspec
 
 from app.core.text.pipeline_steps import tree_lines
-from app.core.text.tokenizer_comparison import gaps, padding_rows, rate_rows, rates_by_language
+from app.core.text.tokenizer_comparison import rate_rows, rates_by_language
 from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column
@@ -43,14 +43,6 @@ def test_a_tree_draws_halves_below_the_whole():
 
 def test_a_part_of_a_character_is_drawn_as_its_piece():
     assert tree_lines([MergeNode(0, "à", "\ufffd")]) == ["à"]
-
-
-def test_every_line_begins_on_the_same_row():
-    assert padding_rows([[1, 3, 1], [2, 1, 1]]) == [[1, 0, 0], [0, 2, 0]]
-
-
-def test_gaps_skip_the_rows_that_other_columns_need():
-    assert gaps([0, 0, 1, 3], ["", " ", "\n", "\n\n"], [1, 0, 2, 0]) == ["", " ", "\n\n", "\n\n\n\n"]
 
 
 def test_a_column_with_long_texts_is_taken_for_the_texts():

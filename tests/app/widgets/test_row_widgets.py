@@ -60,6 +60,19 @@ def test_tags_are_not_copied(qtbot, styled):
     assert QGuiApplication.clipboard().text() == "𝒜da met Bob"
 
 
+def test_marks_are_found_by_mouse_and_keys(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text"))
+    text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByKeyboard)
+    text.show_pieces([TextRun("one", "token_0", tag="A"), TextRun(" "), TextRun("two", outline="border")])
+    second = next(text._boxes(text._marks[1])).center().toPoint()
+    with qtbot.waitSignal(text.mark_hovered) as hovered:
+        qtbot.mouseMove(text.viewport(), second)
+    assert hovered.args == [1]
+    with qtbot.waitSignal(text.mark_hovered) as hovered:
+        qtbot.keyClick(text, Qt.Key.Key_Home)
+    assert hovered.args == [0]
+
+
 def test_a_text_is_as_high_as_its_lines(qtbot, styled):
     text = shown(qtbot, MarkedText("Text"), width=200)
     text.show_text("word " * 200)

@@ -1,7 +1,6 @@
 """The tokens of two to four tokenizers in columns, line by line, with their counts below."""
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import zip_longest
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
@@ -10,18 +9,13 @@ from PySide6.QtWidgets import QFrame, QScrollBar, QSizePolicy, QWidget
 from app import theme
 from app.core.formatting import group_digits
 from app.core.i18n import tr
-from app.core.text.tokenizer_comparison import gaps, padding_rows
 from app.widgets.boxes import hbox, keep_room, vbox
 from app.widgets.card import label
-from app.widgets.text.token_paragraphs import LINE
-from app.widgets.text.token_view import TokenView
+from app.widgets.text.token_view import LINE, TokenView
 from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison, TextCounts
 
 CALM_MS = 40
 """After the last change of width the lines are brought beside each other again."""
-AT_ONCE = 3_000
-"""Tokens of all columns that are laid out at once; more would stop the window for longer than a frame or two."""
-DONE = -1
 
 
 class AlignedTokens(QWidget):
@@ -33,7 +27,7 @@ class AlignedTokens(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._columns: list[list[ComparedToken]] = []
-        self._text, self._lines, self._only_differences = "", 1, True
+        self._text, self._only_differences = "", True
         self.views: list[TokenView] = []
         self._counts = [label("", "faint", wrap=True) for _ in range(MOST)]
         # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
@@ -45,11 +39,8 @@ class AlignedTokens(QWidget):
         row = hbox(*((column, 1) for column in self._holders), self.bar, spacing=14, parent=self)
         self.bar_width = self.bar.sizeHint().width() + row.spacing()
         """What stands to the right of the columns."""
-        self._steps: Iterator[int] = iter(())
-        self._turn = QTimer(self, interval=0)
-        self._turn.timeout.connect(self._on_turn)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
-        self._calm.timeout.connect(self.align)
+        self._calm.timeout.connect(self._align)
 
     def _column(self, number: int) -> QWidget:
         view = TokenView()
@@ -68,7 +59,7 @@ class AlignedTokens(QWidget):
 
     def show_comparison(self, comparison: TextComparison, text: str) -> None:
         """Show another comparison, from its start."""
-        self._text, self._lines = text, comparison.lines
+        self._text = text
         self._columns = [[] for _ in comparison.counts]
         for token in comparison.tokens:
             self._columns[token.tokenizer].append(token)
@@ -77,11 +68,11 @@ class AlignedTokens(QWidget):
             counts.setText(_counts_line(own, comparison))
         for view in self.views:
             view.verticalScrollBar().setValue(0)
-        self.align()
+        self._show_tokens()
 
     def show_number(self, number: int) -> None:
         """Show this many empty columns before there is a comparison."""
-        self._columns, self._steps = [], iter(())
+        self._columns = []
         self._empty_columns(number)
         self._show_range()
 
@@ -96,65 +87,34 @@ class AlignedTokens(QWidget):
     def set_only_differences(self, on: bool) -> None:
         """Set whether tokens that are the same in all columns are grey."""
         self._only_differences = on
-        self.align()
+        self._show_tokens()
 
     # Side by side
 
-    def align(self) -> None:
-        """Align the start of every line across columns; for many tokens over several turns of the event loop."""
-        self._steps = self._aligning()
-        if sum(map(len, self._columns)) <= AT_ONCE:
-            for _ in self._steps:
-                pass
-        else:
-            self._turn.start()
+    def _show_tokens(self) -> None:
+        for tokens, view in zip(self._columns, self.views, strict=False):
+            quiet = [token.special or (self._only_differences and not token.differs) for token in tokens]
+            view.set_tokens([_one_line(token) for token in tokens], quiet, self._gaps(tokens))
+        self._align()
 
-    def _on_turn(self) -> None:
-        if next(self._steps, DONE) == DONE:
-            self._turn.stop()
-
-    def _aligning(self) -> Iterator[int]:
-        """Align one column at a time, by number."""
-        if not self._columns:
-            return
-        none = [0] * self._lines
-        for number in range(len(self._columns)):
-            self._set_tokens(number, none)
-            yield number
-        after = padding_rows([self._heights(number) for number in range(len(self._columns))])
-        for number, rows in enumerate(after):
-            if any(rows):
-                self._set_tokens(number, rows)
-                yield number
-        self._show_range()
-
-    def _set_tokens(self, number: int, after: Sequence[int]) -> None:
-        tokens, view = self._columns[number], self.views[number]
-        place = view.verticalScrollBar().value()
-        quiet = [token.special or (self._only_differences and not token.differs) for token in tokens]
-        view.set_tokens([_one_line(token) for token in tokens], quiet, self._gaps(tokens, after))
-        view.verticalScrollBar().setValue(place)
-
-    def _gaps(self, tokens: Sequence[ComparedToken], after: Sequence[int]) -> list[str]:
-        spaces, end = [], 0
+    def _gaps(self, tokens: list[ComparedToken]) -> list[str]:
+        """The text that no token covers before each, and the line breaks between them: each line is a paragraph."""
+        gaps, end, line = [], 0, 0
         for token in tokens:
             covers = token.end > token.start  # an unknown token is special, and stands for a text all the same
-            spaces.append(self._text[end : token.start] if covers else "")
-            end = max(end, token.end) if covers else end
-        return gaps([token.line for token in tokens], spaces, after)
+            space = self._text[end : token.start].replace("\n", " ") if covers else ""
+            gaps.append("\n" * (token.line - line) or space)
+            end, line = max(end, token.end) if covers else end, token.line
+        return gaps
 
-    def _heights(self, number: int) -> list[int]:
-        """The rows of each line in a column without added gaps."""
-        tokens, view = self._columns[number], self.views[number]
-        first = {token.line: index for index, token in reversed(list(enumerate(tokens)))}
-        begins = {line: view.paragraphs.line_of(index) for line, index in first.items()}
-        heights = [1] * self._lines
-        known = sorted(begins)
-        for line, following in pairwise(known):
-            heights[line] = max(1, begins[following] - begins[line] - (following - line - 1))
-        if known:
-            heights[known[-1]] = max(1, view.line_count() - begins[known[-1]])
-        return heights
+    def _align(self) -> None:
+        """Start every line at the same height in all columns."""
+        views = self.views[: len(self._columns)]
+        heights = [view.line_counts() for view in views]
+        tallest = [max(line) for line in zip_longest(*heights, fillvalue=1)]
+        for view, own in zip(views, heights, strict=True):
+            view.set_lines_below([most - lines for most, lines in zip(tallest, own, strict=False)])
+        self._show_range()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Align again: lines wrap differently at another width."""

@@ -261,7 +261,7 @@ class TextTab(TokenizerTab):
         except OSError as error:
             self._on_mistake(_unreadable(Path(self._whole.answer.file), error))
             return
-        self.tokens.show_table(shown, len(self._whole))
+        self.tokens.show_table(shown, self._whole)
         self.token.show_nothing()
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
@@ -374,15 +374,12 @@ class SelectionLink:
             self._source.show_selection(sequence, table.begin + begin, table.begin + end)
 
     def _on_text_selected(self, sequence: int, begin: int, end: int) -> None:
-        table = self._tokens.table
-        if not len(table):
-            return
-        columns, begin, end = table.columns, begin - table.begin, end - table.begin
-        within = (columns["sequence"] == sequence) & (columns["start"] < end) & (columns["end"] > begin)
-        found = np.flatnonzero(within)
+        columns = self._tokens.whole.columns
+        found = np.flatnonzero((columns["sequence"] == sequence) & (columns["start"] < end) & (columns["end"] > begin))
         if begin == end or not len(found):
             self._view.select(0, 0)
             return
         found = found[columns["window"][found] == columns["window"][found[0]]]
-        self._view.select(int(found[0]), int(found[-1]) + 1)
-        self._on_token(int(found[0]))
+        first = self._tokens.show_token(int(found[0]))
+        self._view.select(first, min(first + int(found[-1] - found[0]) + 1, len(self._tokens.table)))
+        self._on_token(first)

@@ -1,13 +1,13 @@
 """The coloured tokens of a text, their ids and steps, and everything about the selected one."""
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import tr, trn
 from app.core.text import token_facts, tokenizer_input
-from app.core.text.token_boxes import TokenBoxes, boxes_of
+from app.core.text.token_boxes import boxes_of
 from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
@@ -25,9 +25,8 @@ from backend.contract.tokens.tokens import Tokens
 NO_TOKEN_CHOSEN = tr("Click a token, or move through them with the arrow keys.")
 
 TOKENS, IDS, STEPS = range(3)
-AT_ONCE = 10_000
-SHOWN_IDS = 2_000
-"""Ids shown as text; all of the shown tokens are copied."""
+SHOWN_IDS, COPIED_IDS = 2_000, 100_000
+"""Ids shown as text, and those that are copied; of more, only the part that is shown."""
 
 
 class TokensCard(Card):
@@ -40,9 +39,9 @@ class TokensCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, spacing=8)
-        self.table = no_tokens()
+        self.table = self.whole = no_tokens()
+        """The shown tokens, and those that they are part of."""
         self._answer = Tokens()
-        self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self._looked_at = -1
         self.chips, row = chips([tr("Tokens"), tr("IDs"), tr("Pipeline")], self.show_view)
@@ -66,9 +65,6 @@ class TokensCard(Card):
         self.steps = StepsView()
         self.pages = stack(self.view, self.ids, self.steps)
         self.add_all(top, (self.pages, 1), self._pager(), self._numbers())
-        # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
-        self._draw = QTimer(self, interval=0, singleShot=True)
-        self._draw.timeout.connect(self._show_boxes)
 
     def _pager(self) -> QHBoxLayout:
         def turn(tokens: int) -> None:
@@ -126,49 +122,41 @@ class TokensCard(Card):
         """Reset to the whole for new input."""
         self.part_box.clear()
 
-    def show_table(self, table: TokenTable, whole: int) -> None:
+    def show_table(self, table: TokenTable, whole: TokenTable) -> None:
         """Show these tokens, which are all of `whole` or part of it."""
-        self.table, self._answer, self._boxes = table, table.answer, None
-        self._draw.start()
-        is_part = whole > len(table)
+        self.table, self.whole, self._answer = table, whole, table.answer
+        self.view.set_boxes(boxes_of(table))
+        is_part = len(whole) > len(table)
         for widget in (self.before, self.after, self.part):
             widget.setVisible(is_part)
-        copied = tr("Copy these IDs") if is_part else tr("Copy all IDs")
+        copied = tr("Copy these IDs") if len(whole) > COPIED_IDS else tr("Copy all IDs")
         self.copy_button.setToolTip(copied)
         self.copy_button.setAccessibleName(copied)
         if is_part:
             last = table.first + len(table)
             self.part.setText(
-                tr("Tokens {first:,} to {last:,} of {whole:,}", first=table.first + 1, last=last, whole=whole)
+                tr("Tokens {first:,} to {last:,} of {whole:,}", first=table.first + 1, last=last, whole=len(whole))
             )
             self.before.setEnabled(table.first > 0)
-            self.after.setEnabled(last < whole)
+            self.after.setEnabled(last < len(whole))
         self._write_ids()
         self._write_numbers()
 
     def show_nothing(self, words: str = "") -> None:
         """Show no tokens; `words` say why."""
-        self.show_table(no_tokens(), 0)
-        self._show_boxes()
+        self.show_table(no_tokens(), no_tokens())
         self.counts.setText(words)
+
+    def show_token(self, token: int) -> int:
+        """Show the part with this token of the whole; returns its place there."""
+        if not self.table.first <= token < self.table.first + len(self.table):
+            self.part_requested.emit(token // SHOWN_AT_ONCE * SHOWN_AT_ONCE)
+        return token - self.table.first
 
     def set_cost(self, limit: int | None) -> None:
         """Compare with this number of tokens, None for the model's limit."""
         self._cost = limit
         self._write_limit()
-
-    def is_drawn(self) -> bool:
-        """Whether the view shows the current table."""
-        return not self._draw.isActive()
-
-    def _show_boxes(self) -> None:
-        if self._boxes is None:
-            self._boxes = boxes_of(self.table)
-            if len(self.table) > AT_ONCE:
-                self._draw.start()
-                return
-        self._draw.stop()
-        self.view.set_boxes(self._boxes)
 
     def _write_ids(self) -> None:
         if self.view_shown() == IDS:
@@ -193,9 +181,10 @@ class TokensCard(Card):
         return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
-        """Copy the shown tokens' ids to the clipboard."""
-        QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
-        self.message.emit("success", tr("Copied {count}.", count=trn("{count} ID", "{count} IDs", len(self.table))))
+        """Copy the ids to the clipboard."""
+        ids = (self.whole if len(self.whole) <= COPIED_IDS else self.table).ids.tolist()
+        QGuiApplication.clipboard().setText(", ".join(map(str, ids)))
+        self.message.emit("success", tr("Copied {count}.", count=trn("{count} ID", "{count} IDs", len(ids))))
 
 
 class TokenCard(Card):

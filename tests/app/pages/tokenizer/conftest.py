@@ -66,5 +66,4 @@ def text_tab(qtbot, context: AppContext) -> TextTab:
     made.text.setPlainText("Hello world")
     made.text.blockSignals(False)
     made._on_tokens(HELLO)
-    qtbot.waitUntil(made.tokens.is_drawn)
     return made

@@ -53,7 +53,12 @@ def test_nothing_is_left_between_an_unknown_token_and_its_neighbours(tab: Compar
         ComparedToken(0, 0, 2, "c", "c", 3, 4, False, True),
     ]
     tab.columns._text = "ab cd"
-    assert tab.columns._gaps(tokens, [0]) == ["", " "]
+    assert tab.columns._gaps(tokens) == ["", " "]
+
+
+def test_a_line_that_has_no_token_keeps_its_place(tab: CompareTab):
+    tokens = [ComparedToken(0, line, 1, "a", "a", 0, 1, False, True) for line in (0, 3)]
+    assert tab.columns._gaps(tokens) == ["", "\n\n\n"]
 
 
 def test_other_widths_bring_lines_together_again(qtbot, tab: CompareTab):

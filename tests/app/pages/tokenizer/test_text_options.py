@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from PySide6.QtGui import QGuiApplication, QTextCursor
 
 from app.pages.tokenizer.text import text_input, tokens_card
 from app.pages.tokenizer.text.options_card import facts_line
@@ -267,7 +268,6 @@ def test_the_steps_begin_with_the_part_of_the_chosen_token(text_tab: TextTab, mo
     text_tab.input.words.setPlainText("Hello world")
     text_tab.input.set_mode(text_input.WORDS)
     text_tab._on_tokens(HELLO)
-    text_tab.tokens._show_boxes()
     text_tab.view._choose(1)
     text_tab.tokens.show_view(tokens_card.STEPS)
     assert found[-1][1]["part"] == 1
@@ -278,11 +278,18 @@ def test_a_long_text_is_shown_part_by_part(qtbot, text_tab: TextTab, monkeypatch
     monkeypatch.setattr("app.pages.tokenizer.text.tokens_card.SHOWN_AT_ONCE", 2)
     text_tab._on_tokens(HELLO)
     assert text_tab.tokens.part.text() == "Tokens 1 to 2 of 4"
-    assert text_tab.tokens.copy_button.toolTip() == "Copy these IDs"
+    assert text_tab.tokens.copy_button.toolTip() == "Copy all IDs"
+    text_tab.tokens.copy_ids()
+    assert QGuiApplication.clipboard().text() == "101, 7592, 2088, 102"
     text_tab.tokens.after.click()
-    qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(0) == "world"
     text_tab.view._choose(0)
     assert text_tab.text.textCursor().selectedText() == "world"
+    cursor = text_tab.text.textCursor()
+    cursor.setPosition(1)
+    cursor.setPosition(3, QTextCursor.MoveMode.KeepAnchor)
+    text_tab.text.setTextCursor(cursor)
+    assert text_tab.tokens.part.text() == "Tokens 1 to 2 of 4"
+    assert text_tab.view.selected() == (1, 2)
     text_tab._on_tokens(Tokens())
     assert text_tab.tokens.part.isHidden()

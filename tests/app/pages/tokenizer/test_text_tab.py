@@ -82,7 +82,6 @@ def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, text_tab: TextTa
         writer.write_batch(batch)
         writer.write_batch(batch.slice(0, 0), custom_metadata={"answer": rest})
     text_tab._on_tokens(ArrowAnswer(str(path)))
-    qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(2) == "world"
     assert not path.exists()
 
@@ -219,7 +218,6 @@ def test_a_small_file_with_an_endless_line_stays_a_file(text_tab: TextTab, monke
 def test_a_token_of_many_characters_is_shown_by_its_beginning(qtbot, text_tab: TextTab):
     text = "x" * 1_000_000
     text_tab._on_tokens(answer(text, [(0, 0, 0, len(text))], [TokenPiece(100, "[UNK]", unknown=True)]))
-    qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(0) == f"{'x' * 60}…·999940·more·characters"
     text_tab.view._choose(0)
     assert text_tab.token.values()["Text"] == f"“{'x' * 60}…·999940·more·characters”"
@@ -252,7 +250,6 @@ def test_tokens_of_a_file_show_its_text(qtbot, text_tab: TextTab, tmp_path: Path
     path.write_bytes(b"\xef\xbb\xbfHello world" + b" " * 300_000)
     text_tab.open_file(str(path))
     text_tab._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(path), file_skip=3))
-    qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert [text_tab.view.shown_text(index) for index in (1, 2)] == ["Hello", "world"]
 
 
@@ -269,7 +266,6 @@ def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, text_tab: Te
     path.write_text("Hello world")
     text_tab.input.path = tmp_path / "newer.txt"
     text_tab._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(path)))
-    qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(2) == "world"
 
 
