@@ -1,6 +1,6 @@
 """The Rows page: rows of a training step or in data order, and the model's input for the chosen one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -11,6 +11,7 @@ from app.core.backend_messages import translate_message
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
 from app.core.table_rows import TableRows
+from app.core.text.invisible_characters import SPACES, visible
 from app.core.text.training_data import KINDS, feature_words, kinds_there, numbers_at, short_place, step_words
 from app.pages.tokenizer.data.lengths_page import NOT_SHOWN, STOPPED
 from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
@@ -24,12 +25,19 @@ from app.widgets.forms.inputs import QuietSpinBox
 from app.widgets.progress import WaitingStack
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
-from app.widgets.text.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens
+from app.widgets.text.marked_text import MarkedText, TextRun
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 
 CELL_CHARACTERS = 400
 POINT_AT_A_TOKEN = tr("Hover over a token to see its ID and label.")
+
+GROUNDS = {
+    "token": "token_0", "second": "token_4", "special": "token_special", "target": "token_2", "label": "token_1",
+    "hidden": "token_3", "answer": "token_1", "unknown": "danger_soft",
+}  # fmt: skip
+"""Kind → colour behind a token; the others are only outlined."""
+_INKS = {"special": "token_special_text", "ignored": "faint", "padding": "disabled", "unknown": "danger"}
 
 PAGE = 100
 BY_STEP, IN_ORDER = 0, 1
@@ -225,7 +233,7 @@ class FeatureCard(Card):
         self.details = label(POINT_AT_A_TOKEN, "mono", wrap=True, selectable=True)
         self.details.setMinimumHeight(36)
         self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.views: list[LabelledTokens] = []
+        self.views: list[MarkedText] = []
         self._area = scroll_area(QWidget())
         self.add_all(self.values, (self._area, 1), self.legend, self.details)
         self.show_nothing()
@@ -259,13 +267,14 @@ class FeatureCard(Card):
         self.apply_theme()
         self.details.setText(POINT_AT_A_TOKEN)
 
-    def _view(self, sequence: TokenSequence, number: int) -> LabelledTokens:
-        view = LabelledTokens(sequence.title)
-        tokens = zip(sequence.texts, sequence.kinds, sequence.labels, strict=True)
-        view.show_tokens(
-            [LabelledToken(*token) for token in tokens], [(border.place, border.title) for border in sequence.borders]
+    def _view(self, sequence: TokenSequence, number: int) -> MarkedText:
+        view = MarkedText(sequence.title)
+        theme.give_font(view, 13, mono=True)
+        view.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        view.token_hovered.connect(lambda place: self._say(sequence, number, place))
+        view.show_pieces(list(_token_runs(sequence)))
+        view.mark_hovered.connect(lambda place: self._say(sequence, number, place))
         self.views.append(view)
         return view
 
@@ -289,6 +298,18 @@ class FeatureCard(Card):
         parts += [tr("label {said}", said=said)] if said else []
         parts += [f"{name} {value}" for name, value in numbers_at(self.feature, number, place)]
         self.details.setText("  ".join(parts))
+
+
+def _token_runs(sequence: TokenSequence) -> Iterator[TextRun]:
+    """A mark for each token, with its label inside; a border starts a line."""
+    borders = {border.place: border.title for border in sequence.borders}
+    for place, (text, kind, said) in enumerate(zip(sequence.texts, sequence.kinds, sequence.labels, strict=True)):
+        if place in borders:
+            yield TextRun("\n" * (place > 0) + f"{borders[place]}\n", ink="accent_text")
+        ground = GROUNDS.get(kind, "")
+        ink = _INKS.get(kind, "token_text")
+        yield TextRun(visible(text), ground, "" if ground else "border", ink, said.translate(SPACES))
+        yield TextRun(" ")
 
 
 def _title(sequence: TokenSequence) -> str:

@@ -110,8 +110,8 @@ def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: DataTab):
     card = measured.rows.feature_card
     qtbot.waitUntil(lambda: card.feature is not None)
     assert measured.rows.said.text().startswith("Epoch 1 · ")
-    assert card.views[0].tokens()[0].text == "[CLS]"
-    card.views[0].token_hovered.emit(0)
+    assert card.views[0].marked()[0] == "[CLS]"
+    card.views[0].mark_hovered.emit(0)
     assert "ID 101" in card.details.text()
     assert "attention_mask 1" in card.details.text()
 
