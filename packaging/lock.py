@@ -1,4 +1,4 @@
-"""Owns the requirement locks: one file per accelerator, every package at one version with the hashes of its wheels.
+"""Resolves the requirement locks: one file per accelerator, every package at one version with the hashes of its wheels.
 
 `make lock` writes packaging/requirements-{cpu,cuda,tpu}.txt. pip resolves for the oldest Python that Burnish supports;
 the wheels of the same versions for the newer ones are looked up after. For 64-bit Intel Linux, where the three

@@ -1,4 +1,4 @@
-"""Owns small run folders with a predictions file for every task, as the window finds them."""
+"""Writes small run folders with a predictions file for every task, as the window finds them."""
 
 import json
 import time

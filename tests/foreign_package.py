@@ -1,4 +1,4 @@
-"""Owns a package of somebody else, really built and installed, whose entry points add to Burnish."""
+"""Builds and installs somebody else's package, whose entry points add to Burnish."""
 
 import contextlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Owns a small model whose architecture is code of its own, and what proves that this code has run."""
+"""Makes a small model whose architecture is custom code, which leaves a mark when it runs."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Owns `python -m docs.results`: trains every experiment with three seeds and writes docs/results.md.
+"""Runs `python -m docs.results`: trains every experiment with three seeds and writes docs/results.md.
 
     python -m docs.results --minilm FOLDER [--only squad …] [--seeds 42 43 44]
     python -m docs.results --demo-models

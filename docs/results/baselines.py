@@ -1,4 +1,4 @@
-"""Owns the trivial rules that a trained model must beat: the commonest label, word tag or span, n-grams, copying."""
+"""Scores the trivial rules that a trained model must beat: most common label, word tag or span, n-grams, copying."""
 
 import math
 from collections import Counter, defaultdict

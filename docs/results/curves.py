@@ -1,4 +1,4 @@
-"""Owns `python -m docs.results.curves RUN …`: draws the loss of runs as docs/results/NAME.svg."""
+"""Runs `python -m docs.results.curves RUN …`: draws the loss of runs as docs/results/NAME.svg."""
 
 import os
 import sys

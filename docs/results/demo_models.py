@@ -1,4 +1,4 @@
-"""Owns the scores of the demo models that Burnish trained, beside n-grams and copying: `python -m docs.results --demo-models`.
+"""Scores the demo models that Burnish trained, and n-grams and copying: `python -m docs.results --demo-models`.
 
 They are made by
 

@@ -1,4 +1,4 @@
-"""Owns what is trained for the results: a spec, the models with their own numbers, and the trivial rule beside it."""
+"""Lists what is trained for the results: a spec, the models with their own numbers, and the trivial rule."""
 
 import csv
 import json

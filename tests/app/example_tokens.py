@@ -1,4 +1,4 @@
-"""Owns answers to `tokenize` as the helper gives them, small enough to be read."""
+"""Builds answers to `tokenize` as the helper gives them, small enough to read."""
 
 from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens
 

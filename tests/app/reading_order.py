@@ -1,4 +1,4 @@
-"""Owns whether Tab goes through widgets as they are read: from the left to the right, then down, a column after the other."""
+"""Checks that Tab goes through widgets as they are read: from left to right, then down, one column after the other."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Owns a source file as the rules of the house see it."""
+"""Parses a source file for the architecture tests."""
 
 import ast
 from collections import defaultdict

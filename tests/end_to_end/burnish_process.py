@@ -1,4 +1,4 @@
-"""Owns how end-to-end tests talk to Burnish: real processes, small real data, folders of their own."""
+"""Runs Burnish as end-to-end tests do: real processes, small real data, separate folders."""
 
 import csv
 import os

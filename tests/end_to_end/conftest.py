@@ -1,4 +1,4 @@
-"""Owns the `burnish` of a test: a home folder with a few rows of the demo's data."""
+"""Gives each test its own Burnish: a home folder with a few rows of the demo's data."""
 
 from collections.abc import Iterator
 from pathlib import Path

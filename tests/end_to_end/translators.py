@@ -1,4 +1,4 @@
-"""Owns a toy language and small untrained translators for it: sentences, tokenizers trained on them, configurations."""
+"""Makes a toy language and small untrained translators for it: sentences, trained tokenizers, configurations."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Owns what the tests of the data room share: a folder to write files in, and the source `files` over it."""
+"""Gives the tests of `backend.data` a folder to write files in, and reads them with the source `files`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns a batch of random rows for every head, and the parts that a step is cut into."""
+"""Makes a batch of random rows for every head, and cuts a step into parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Owns what the tests of several devices and hosts run in processes that have several processors.
+"""Runs the parts of tests that need several devices or hosts, in processes of their own.
 
 Tasks as JSON in, numbers as JSON out; as one of several hosts with its number, their count and where they meet.
 """

@@ -1,4 +1,4 @@
-"""Owns the process with four processors in which tests of several devices run (`on_devices.py`)."""
+"""Runs tasks of `on_devices.py` in a process with four virtual devices."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Owns tiny models of the architectures that people use, without dropout, with weights large enough to differ."""
+"""Makes tiny models of the architectures that people use, without dropout, with weights large enough to differ."""
 
 from collections.abc import Callable
 from typing import Any

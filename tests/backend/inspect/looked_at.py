@@ -1,4 +1,4 @@
-"""Owns small data for every task, as specs whose rows differ much in length."""
+"""Writes small data for every task, as specs whose rows differ much in length."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Owns real run folders, real supervisors and tiny engines for the tests of a run's life."""
+"""Starts real runs with real supervisors and tiny engines, for the tests of a run's life cycle."""
 
 import subprocess
 import sys

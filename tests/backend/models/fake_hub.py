@@ -1,4 +1,4 @@
-"""Owns a hub on localhost: serves model folders as the hub's HTTP interface does, to this process or to another one."""
+"""Serves model folders on localhost as the Hub's HTTP interface does, to this process or to another one."""
 
 import hashlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""Owns small random models of the architectures that the presets name, with tokenizers that were made on the spot."""
+"""Makes small random models of the architectures that the presets name, and trains tokenizers for them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns what the tests of question answering share: rows, the two ways of tokenizers, and features as plain lists."""
+"""Makes what the tests of question answering share: rows, both kinds of tokenizers, and features as plain lists."""
 
 import json
 from collections.abc import Iterable

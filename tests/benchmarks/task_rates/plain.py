@@ -1,4 +1,4 @@
-"""Owns the other side: what a plain `transformers` script does for each task, trained by Trainer and asked by pipeline."""
+"""Measures the other side: a plain `transformers` script for each task, with Trainer and pipeline."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""Owns what the rates are measured on: for each task a model folder, data files and the spec, made in a folder."""
+"""Prepares what the rates are measured on: a model folder, data files and a spec for each task."""
 
 import csv
 import json
