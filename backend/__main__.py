@@ -10,7 +10,6 @@ from typing import NoReturn
 from backend.commands import (
     consents,
     data,
-    demo,
     describe,
     doctor,
     export,
@@ -35,7 +34,6 @@ from backend.contract.redaction import redact
 
 COMMANDS: tuple[Command, ...] = (
     *window.COMMANDS,
-    *demo.COMMANDS,
     *train.COMMANDS,
     *requests.COMMANDS,
     *runs.COMMANDS,

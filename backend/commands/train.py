@@ -1,11 +1,11 @@
-"""`burnish train` and `burnish resume`: start an attempt and follow it until it ends."""
+"""`burnish demo`, `train` and `resume`: start an attempt and follow it until it ends."""
 
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.commands import consents, follow, joining, new_run
+from backend.commands import consents, follow, joining, new_run, window
 from backend.commands.command import (
     Command,
     add_changes,
@@ -15,11 +15,12 @@ from backend.commands.command import (
     requested_run,
     require_spec,
 )
-from backend.commands.follow import EventReader, Follower, RunOutcome, report_outcome
+from backend.commands.follow import EventReader, Follower, RunOutcome, format_metrics, report_outcome
 from backend.commands.runs import last_end
 from backend.commands.screen import ProgressScreen
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
+from backend.contract.resources import resource
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
@@ -175,7 +176,51 @@ def _report_started(folder: RunFolder, pid: int, as_json: bool) -> None:
         print(f"queued       {follow.waits_for(folder)}")
 
 
+# The demo
+
+
+def _demo_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--headless", action="store_true", help="stay in the terminal even if there is a display")
+    parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
+    add_json(parser)
+    parser.set_defaults(changes=[], trust_remote_code=False, convert_weights=False)
+
+
+def _demo(arguments: Namespace) -> int:
+    """Train the embedded model on its data, in the window or in the terminal."""
+    from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
+
+    prepared = new_run.prepare(resolve.read_spec(resource("demo", "sentiment.yaml")), arguments)
+    folder = new_run.write_run(prepared, arguments.run_folder)
+    if not arguments.headless and not arguments.json and window.can_show():
+        return _show_in_window(folder, prepared.spec)
+    return _report_demo(attempt(folder, prepared.spec), arguments.json)
+
+
+def _show_in_window(folder: RunFolder, spec: "RunSpec") -> int:
+    supervisor = new_run.start(folder, spec)
+    try:
+        return window.show("--run", str(folder.path))
+    except RunFailed as error:
+        # The run continues without the window, so the terminal takes over.
+        screen = ProgressScreen()
+        screen.line(str(error))
+        return _report_demo(Follower(folder, EventReader(folder.events), screen).watch(), False)
+    finally:
+        supervisor.returncode = supervisor.poll() or 0  # an active run outlives this process on purpose
+
+
+def _report_demo(outcome: RunOutcome, as_json: bool) -> int:
+    if as_json or outcome.exit_code or outcome.predictions is None:
+        return report_outcome(outcome, as_json)
+    print(f"{outcome.state}: {format_metrics(outcome.metrics)}")
+    print(f"run {outcome.folder.path}")
+    print(outcome.predictions, flush=True)  # alone on the last line, for scripts
+    return 0
+
+
 COMMANDS = (
+    Command("demo", "run the built-in demo, end to end", _demo_arguments, _demo),
     Command("train", "train a model from a spec file", _train_arguments, _train),
     Command("resume", "continue a run from its last checkpoint", _resume_arguments, _resume),
 )

@@ -1,13 +1,17 @@
-"""How a module must look: it says what it owns, is of human size, is named for a noun and swallows nothing."""
+"""How a module must look: it says what it does, is of human size, is named for a noun and swallows nothing."""
 
 import ast
 import graphlib
+from collections import Counter
+from pathlib import PurePosixPath
 
 import grimp
 
 from tests.architecture.source import Module
 
 LONGEST_FILE = 500
+MOST_FILES = 25
+"""In a folder, besides its `__init__.py`."""
 LONGEST_FUNCTION = 70
 NO_NOUNS = {"utils", "util", "helpers", "common", "manager", "misc", "tools", "stuff", "legacy"}
 
@@ -50,6 +54,12 @@ def test_backend_itself_is_empty(modules: list[Module]):
 def test_no_file_has_a_second_subject(modules: list[Module]):
     sizes = {module.path: module.text.count("\n") for module in modules}
     assert {path: lines for path, lines in sizes.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_folder_lacks_a_room(modules: list[Module]):
+    paths = [PurePosixPath(module.path) for module in modules]
+    sizes = Counter(path.parent for path in paths if path.name != "__init__.py")
+    assert {str(folder): size for folder, size in sizes.items() if size > MOST_FILES} == {}
 
 
 def test_no_files_import_each_other_in_a_circle():
