@@ -43,8 +43,17 @@ def _run(arguments: Namespace) -> int:
         _explain_failed_start(folder)
         return 1
     if arguments.rank is None:
-        return processes.run(folder)
+        return _end(processes.run(folder))
     return processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous)
+
+
+def _end(code: int) -> int:
+    """The exit code, or the end of this process if it gave up on something that still runs, such as compiling."""
+    from backend.training import background, loop  # loaded by now
+
+    if background.has_abandoned_work():
+        loop.end_at_once(code)
+    return code
 
 
 class _InterruptOnce:
@@ -113,7 +122,7 @@ def _measure(arguments: Namespace) -> int:
         Path("/proc/self/oom_score_adj").write_text(MOST_LIKELY)
     from backend.training import loop  # loads the data room and the framework
 
-    return loop.run(folder, is_trial=True)
+    return _end(loop.run(folder, is_trial=True))
 
 
 def _exit_with_caller(folder: RunFolder) -> None:

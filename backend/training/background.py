@@ -11,6 +11,8 @@ POLL_SECONDS = 0.1
 
 Value = TypeVar("Value")
 
+_abandoned: list[threading.Thread] = []
+
 
 class Interrupted(Exception):
     """The run was interrupted during a long stage."""
@@ -34,13 +36,22 @@ def run_beside(work: Callable[[], Any], poll: Callable[[], None], name: str) -> 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     thread.join(POLL_SECONDS)
-    while thread.is_alive():
-        poll()
-        thread.join(POLL_SECONDS)
+    try:
+        while thread.is_alive():
+            poll()
+            thread.join(POLL_SECONDS)
+    except BaseException:
+        _abandoned.append(thread)
+        raise
     result, error = given[0]
     if error is not None:
         raise error
     return result
+
+
+def has_abandoned_work() -> bool:
+    """Whether work that was abandoned still runs. Python ends such a thread at its own exit, and aborts if that is in C++."""
+    return any(thread.is_alive() for thread in _abandoned)
 
 
 class Prefetcher(Generic[Value]):

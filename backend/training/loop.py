@@ -73,11 +73,11 @@ def run(folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = Fals
     return 1 if attempt.ended.state == "failed" else 0
 
 
-def end_at_once() -> NoReturn:
-    """Exit this process as failed, with all of its threads, whatever they are waiting for."""
+def end_at_once(code: int = 1) -> NoReturn:
+    """Exit this process, as failed unless told otherwise, with all of its threads, whatever they are waiting for."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(code)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Compiling in the midst of a stage: counted, shown where it takes long, and given up when the run is to end."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -104,3 +106,32 @@ def test_what_cannot_be_stopped_is_compiled_to_its_end(log: EventLog, path: Path
     stages = StageReporter(log, on_report)
     assert stages.compile(lambda: time.sleep(0.05) or "program", can_stop=False) == "program"
     assert names(path) == ["compiling", ""]
+
+
+GIVE_UP = """
+import sys, torch
+from backend.__main__ import main
+from backend.training import processes
+from backend.training.background import Interrupted, run_beside
+
+def compute():
+    while True:
+        torch.ones(2, requires_grad=True).sum().backward()
+
+def stop():
+    raise Interrupted("stop")
+
+def run(folder):
+    try:
+        run_beside(compute, stop, "compiling")
+    except Interrupted:
+        return 0
+
+processes.run = run
+sys.exit(main(["_run", "nowhere"]))
+"""
+
+
+def test_process_that_gave_up_on_compiling_exits_as_if_nothing_ran():
+    done = subprocess.run([sys.executable, "-c", GIVE_UP], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
