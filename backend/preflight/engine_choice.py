@@ -144,12 +144,13 @@ def find_missing_compiler(device: str) -> str:
     """
     if device == "cuda" and find_spec("triton") is None:
         return message("PyTorch compiles with Triton, which is not installed (pip install triton)")
-    command = _COMPILERS.get(sys.platform, "g++")
-    compiler = os.environ.get("CC" if device == "cuda" else "CXX") or ("gcc" if device == "cuda" else command)
-    if which(compiler) is None:
+    usual = ("gcc", "clang") if device == "cuda" else (_COMPILERS.get(sys.platform, "g++"),)
+    named = os.environ.get("CC" if device == "cuda" else "CXX")
+    compilers = (named,) if named else usual
+    if not any(map(which, compilers)):
         return message(
             "PyTorch needs the compiler {compiler}, which is not installed (on Debian or Ubuntu: sudo apt install g++)",
-            compiler=compiler,
+            compiler=compilers[0],
         )
     if not (Path(get_path("include")) / "Python.h").is_file():
         return message(

@@ -399,6 +399,13 @@ def test_without_a_compiler_nothing_starts(monkeypatch, ask):
         ask(resolve({**DEMO, "hardware": {"compile": "always"}}, Path()))
 
 
+def test_clang_alone_is_enough_for_triton(monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(engine_choice, "find_spec", lambda package: package)
+    monkeypatch.setattr(engine_choice, "which", {"clang": "/usr/bin/clang"}.get)
+    assert "compiler" not in engine_choice.find_missing_compiler("cuda")
+
+
 def test_a_sharded_model_is_not_compiled():
     hardware = {"compile": "always", "strategy": "fsdp", "processes": 2}
     with pytest.raises(InputError, match="sharded with fsdp cannot be compiled; set it to never"):
