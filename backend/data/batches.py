@@ -145,8 +145,8 @@ def evaluation_batches(
 
 
 def evaluated_rows(batch_size: int, length: int, most_tokens: int | None) -> int:
-    """Rows of an evaluated batch whose longest row has `length` tokens, at least one."""
-    return batch_size if most_tokens is None else max(1, min(batch_size, most_tokens // max(1, length)))
+    """Rows of an evaluated batch whose longest row has `length` tokens: at least one, if there are any."""
+    return batch_size if most_tokens is None else min(batch_size, max(1, most_tokens // max(1, length)))
 
 
 def prompt_batches(

@@ -11,6 +11,7 @@ from backend.data.batches import (
     FEW,
     Padding,
     collate,
+    evaluated_rows,
     evaluation_batches,
     longest_sequence,
     micro_batches,
@@ -154,6 +155,7 @@ def test_long_rows_are_evaluated_in_smaller_batches(pairs):
     assert len({rows for rows, _ in sizes}) > 3
     alone = evaluation_batches(pairs, 32, most_tokens=10, **padding)
     assert len(next(alone)[0]) == 1, "a row longer than all that may be together is still evaluated"
+    assert evaluated_rows(0, 5, most_tokens=100) == 0, "a plan counts no row where none is evaluated"
 
 
 def test_short_prompts_are_continued_in_larger_batches(tmp_path):
