@@ -1,11 +1,12 @@
 """Compiles the layers of a model with torch.compile, for the steps of training alone.
 
-Not the model is compiled but the `forward` of its layers: they share one program, so that it takes a minute rather than
-many; hooks and gradient checkpointing stay around it, and no parameter gets another name. Evaluations and generated text
-are computed without it, as by a model that is loaded later.
+It compiles the `forward` of the layers, not the model. They share one program, which takes a minute rather than many; hooks
+and gradient checkpointing stay around it, and no parameter gets another name. Evaluations and generated text are computed
+without it, as by a model that is loaded later.
 
-Sizes of a batch are variables of the program from its first compilation on. What it computes so does not depend on the
-batches that came before, and a resumed run repeats an uninterrupted one to the bit.
+Sizes of a batch are variables of the program from its first compilation on. On a CPU, a resumed run therefore repeats an
+uninterrupted one to the bit. On a GPU, the compiler chooses how to split sums over tokens by the sizes of the first batch
+(Reduction.num_splits in torch/_inductor/ir.py) and by timing: there, rounding depends on them until programs come from the cache.
 """
 
 import importlib
