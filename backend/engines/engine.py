@@ -91,6 +91,8 @@ class StepResult:
 
     loss: Any
     gradient_norm: Any
+    warning: str = ""
+    """What the engine could not do as it was set, once, if it went on in another way."""
 
 
 @dataclass(frozen=True)

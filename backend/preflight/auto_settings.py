@@ -39,7 +39,13 @@ from backend.data.rows import Rows
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import Splits, make_task
-from backend.preflight.engine_choice import ALWAYS, NEVER, compile_setting, find_compile_problem, find_missing_compiler
+from backend.preflight.engine_choice import (
+    IF_POSSIBLE,
+    NEVER,
+    compile_setting,
+    find_compile_problem,
+    find_missing_compiler,
+)
 from backend.preflight.steps import steps_per_epoch, total_steps
 from backend.tasks.task import Columns
 
@@ -221,7 +227,7 @@ def choose_compile(
         elif "bfloat16" not in device.precisions:
             reason = message("compile never: {name} is too old to gain from it", name=device.name)
         else:
-            value, reason = ALWAYS, message("compile always: a run of about {total:,} steps makes up for the minute or more that compiling takes", total=total)  # fmt: skip
+            value, reason = IF_POSSIBLE, message("compile if_possible: a run of about {total:,} steps makes up for the minute or more that compiling takes", total=total)  # fmt: skip
     chosen = AutoSetting("hardware.compile", value, reason)
     return AutoResolution(with_chosen(spec, [chosen]), (*auto.chosen, chosen))
 

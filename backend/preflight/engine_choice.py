@@ -23,7 +23,7 @@ from backend.hardware.devices import FSDP, count_processes
 from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
 
-ALWAYS, NEVER = "always", "never"
+ALWAYS, IF_POSSIBLE, NEVER = "always", "if_possible", "never"
 """Values of `hardware.compile`."""
 _FIELD, _PYTORCH = "hardware.engine", "torch"
 _COMPILERS = {"darwin": "clang++", "win32": "cl"}
@@ -124,9 +124,12 @@ def check_compile(spec: RunSpec, device: str | None = None) -> None:
 
     `device` is the kind of the chosen one, once it is known.
     """
-    if compile_setting(spec) != ALWAYS:
-        return
-    if (reason := find_compile_problem(spec)) or (device is not None and (reason := find_missing_compiler(device))):
+    setting, reason = compile_setting(spec), ""
+    if setting in (ALWAYS, IF_POSSIBLE):
+        reason = find_compile_problem(spec)
+    if setting == ALWAYS and device is not None:
+        reason = reason or find_missing_compiler(device)
+    if reason:
         raise InputError("hardware.compile: {reason}; set it to never", "hardware.compile", reason=reason)
 
 

@@ -287,6 +287,8 @@ class TrainingLoop:
         rate = 0.0 if self._opened.is_trial else learning_rate(step, self._total, self._spec.training)
         indices, micro_batches = self._batches.take(step)
         result = self._session.engine.train_step(micro_batches, step, rate)
+        if result.warning:
+            self._attempt.stages.warn("uncompiled", result.warning)
         self._attempt.step = step
         event = StepFinished(
             time=time.time(),

@@ -63,16 +63,16 @@ class StageReporter:
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
 
-        program = run_beside(build, check_compiling, "compiling")
-        if self._stage is not before:
-            self.start(*before)
-        self._report_compiled(time.perf_counter() - started)
-        return program
-
-    def _report_compiled(self, seconds: float) -> None:
+        try:
+            program = run_beside(build, check_compiling, "compiling")
+        finally:  # an engine may go on without what it could not compile
+            seconds = time.perf_counter() - started
+            self._compiling_seconds += seconds
+            if self._stage is not before:
+                self.start(*before)
         self._compilations += 1
-        self._compiling_seconds += seconds
         self._log.write(ProgramCompiled(time=time.time(), count=self._compilations, seconds=seconds))
+        return program
 
     def stop_interrupting(self) -> None:
         """From here on nothing interrupts: the run is ending."""

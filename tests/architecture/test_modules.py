@@ -17,6 +17,7 @@ NO_NOUNS = {"utils", "util", "helpers", "common", "manager", "misc", "tools", "s
 
 CATCHES_EVERYTHING = {
     "backend/data/formats/workbook.py": "the Rust reader of workbooks panics on some damaged files, which is no Exception",
+    "backend/engines/torch/compilation.py": "compilers and what they make raise whatever their parts raise",
     "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
     "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
     "backend/data/network_limits.py": "what is raised on the thread that asks a server is raised again on the one that waits",

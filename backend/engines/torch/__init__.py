@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from backend.engines.torch.distributed.process_group import ProcessGroup
 
 
+COMPILATION_FAILED = "compilation_failed"
+"""The code of a failure to compile the model."""
+
+
 class Settings(Section):
     """The torch engine's own keys of the `hardware` section."""
 
@@ -24,10 +28,11 @@ class Settings(Section):
     )
     """Number of CPU threads of each process. Empty divides the cores among the processes."""
     compile: Annotated[
-        Literal["auto", "never", "always"], Field(title="Compile", json_schema_extra={"advanced": True})
+        Literal["auto", "never", "if_possible", "always"], Field(title="Compile", json_schema_extra={"advanced": True})
     ] = "auto"
     """Compile the model's layers with `torch.compile`: steps are faster, but the first one takes a minute or more. `auto`
-    compiles on a GPU if the run is long enough for that to pay. Evaluations and predictions are computed without it."""
+    compiles on a GPU if the run is long enough for that to pay. If PyTorch cannot compile the model, the run fails with
+    `always`, and goes on without with `if_possible` or `auto`. Evaluations and predictions are computed without it."""
     strategy: Annotated[Literal["ddp", "fsdp"], Field(title="Strategy", json_schema_extra={"advanced": True})] = "ddp"
     """How several processes train one model. With `ddp` each holds all of it. With `fsdp` each holds a part of the
     weights, gradients and optimizer state, and gathers one layer after another: for models that do not fit into the

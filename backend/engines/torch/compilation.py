@@ -24,6 +24,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
 from backend.contract.places import private_folder
 from backend.engines.engine import Batch, Compiling
+from backend.engines.torch import COMPILATION_FAILED, memory
 from backend.engines.torch.dropout import FastDropout
 
 BACKEND = "inductor"
@@ -70,11 +71,24 @@ class CompiledLayers:
             ALL_ATTENTION_FUNCTIONS["sdpa"] = disable(attend)
 
     def prepare(self, batch: Batch, try_it: Callable[[], Any]) -> bool:
-        """Compile what such a batch needs, if that is not there yet, by trying it; says whether it was tried."""
+        """Compile what such a batch needs, if that is not there yet, by trying it; says whether it was tried.
+
+        Raises RunFailed if anything fails that is not known to have another cause.
+        """
+
+        def compile_and_run() -> None:
+            try:
+                with memory.translate_out_of_memory():
+                    try_it()
+            except (InputError, RunFailed):
+                raise
+            except Exception as error:
+                raise _failure(error) from error
+
         kind = _kind(batch)
         if kind in self._kinds:
             return False
-        self._compiling(try_it)
+        self._compiling(compile_and_run)
         self._kinds.add(kind)
         return True
 
@@ -91,14 +105,18 @@ class CompiledLayers:
             with config.patch(recompile_limit=_PER_CODE), shapes.patch(use_duck_shape=False):
                 yield
         except exc.TorchDynamoException as error:
-            raise RunFailed(
-                "PyTorch could not compile the model ({error})",
-                "compilation_failed",
-                hint=message("Set hardware.compile to never."),
-                error=" ".join(str(error).splitlines()[:2]) or type(error).__name__,
-            ) from error
+            raise _failure(error) from error
         finally:
             self.is_running = False
+
+
+def _failure(error: Exception) -> RunFailed:
+    return RunFailed(
+        "PyTorch could not compile the model ({error})",
+        COMPILATION_FAILED,
+        hint=message("Set hardware.compile to never."),
+        error=" ".join(" ".join(str(error).splitlines()[:2]).split()) or type(error).__name__,
+    )
 
 
 @cache

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from backend.contract.errors import RunFailed
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
-from backend.engines.torch import Settings, checkpoint, memory
+from backend.engines.torch import COMPILATION_FAILED, Settings, checkpoint, memory
 from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.dropout import speed_up_dropout
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
@@ -55,6 +56,7 @@ class TorchEngine:
         self._adapter: Adapter | None = None
         self._shards: ShardedModel | None = None
         self._compiled: CompiledLayers | None = None
+        self._warning = ""
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model. Raises InputError or RunFailed in one sentence."""
@@ -79,10 +81,11 @@ class TorchEngine:
         self._model.eval()
         speed_up_dropout(self._model)
         self._unpadding = Unpadding(self._model, loading.head.head, self._device)
-        if loading.training is not None and _settings(loading).compile == "always":
-            from backend.engines.torch.compilation import CompiledLayers  # imports torch's compiler (seconds)
+        if loading.training is not None and _settings(loading).compile in ("always", "if_possible"):
+            with self._falling_back():
+                from backend.engines.torch.compilation import CompiledLayers  # imports torch's compiler (seconds)
 
-            self._compiled = CompiledLayers(self._model, loading.compiling)
+                self._compiled = CompiledLayers(self._model, loading.compiling)
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._group.prepare(self._device, _settings(loading).collective_timeout)
@@ -121,30 +124,56 @@ class TorchEngine:
         with memory.translate_out_of_memory(), self._group.computing_together():
             if self._words is not None:
                 self._words.begin(micro_batches)
-            if self._compiled is not None:
-                self._compile(self._compiled, micro_batches, step)
-            # A sharded model's gradients are added up after each micro-batch: unlike all of them, a part fits.
-            losses = [
-                self._gradients(own, denominator if counts else math.inf, step, number)
-                for number, (own, counts) in enumerate(map(self._own_rows, micro_batches))
-                if len(own["row_valid"])
-            ]
-            loss = sum(losses[1:], losses[0]) if losses else torch.zeros((), device=self._device)
+            loss = self._sum_losses(micro_batches, denominator, step)
             if self._shards is None:
                 loss = self._group.sum_step(loss, self._optimizer.trained())
             else:
                 loss = self._group.add_up(loss)
                 self._shards.take_gradients()
             norm = self._optimizer.step(learning_rate, step)
-        return StepResult(loss=loss, gradient_norm=norm.to(loss.device))
+        warning, self._warning = self._warning, ""
+        return StepResult(loss=loss, gradient_norm=norm.to(loss.device), warning=warning)
+
+    def _sum_losses(self, micro_batches: Sequence[Batch], denominator: float, step: int) -> torch.Tensor:
+        """The loss of this process's rows, whose gradients are there then."""
+        if self._compiled is not None:
+            with self._falling_back():
+                self._compile(self._compiled, micro_batches, step)
+                return self._add_gradients(micro_batches, denominator, step)
+            self._drop_gradients()  # of the micro-batches before the one that failed
+        return self._add_gradients(micro_batches, denominator, step)
+
+    def _add_gradients(self, micro_batches: Sequence[Batch], denominator: float, step: int) -> torch.Tensor:
+        # A sharded model's gradients are added up after each micro-batch: unlike all of them, a part fits.
+        losses = [
+            self._gradients(own, denominator if counts else math.inf, step, number)
+            for number, (own, counts) in enumerate(map(self._own_rows, micro_batches))
+            if len(own["row_valid"])
+        ]
+        return sum(losses[1:], losses[0]) if losses else torch.zeros((), device=self._device)
+
+    @contextmanager
+    def _falling_back(self) -> Iterator[None]:
+        """Train without compiling from here on if that fails, and may."""
+        try:
+            yield
+        except (InputError, RunFailed) as error:
+            is_of_compiler = isinstance(error, InputError) or error.code == COMPILATION_FAILED
+            if _settings(self._loading).compile == "always" or not is_of_compiler:
+                raise
+            self._compiled = None
+            self._warning = message("{problem}; the run goes on without compiling", problem=str(error))
 
     def _compile(self, compiled: "CompiledLayers", micro_batches: Sequence[Batch], step: int) -> None:
         """Compile what this step needs and earlier ones did not, by trying its batches and dropping the gradients."""
         for batch in micro_batches:
             own = self._own_rows(batch)[0]
             if len(own["row_valid"]) and compiled.prepare(own, partial(self._try, own, step)):
-                for weight in self._optimizer.trained() if self._optimizer is not None else ():
-                    weight.grad = None
+                self._drop_gradients()
+
+    def _drop_gradients(self) -> None:
+        for weight in self._optimizer.trained() if self._optimizer is not None else ():
+            weight.grad = None
 
     def _try(self, batch: Batch, step: int) -> None:
         if self._device.type == "cuda":

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.exc import InternalTorchDynamoError
 
 from backend import registry
-from backend.contract.errors import RunFailed
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.torch import Settings, compilation
+from backend.engines.torch.distributed import sharded_model
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
 from tests.backend.engines.head_batches import head_batch
@@ -54,8 +57,11 @@ def options(compile: str, **changes: Any) -> dict[str, Any]:
 
 def losses(engine: TorchEngine, make: Callable[..., Any], numbers: range = range(STEPS)) -> list[float]:
     """Of steps whose batches differ in rows and length."""
-    results = [engine.train_step([make(3 + step % 3, seed=step)], step, 1e-3) for step in numbers]
-    return [each.loss for each in engine.read(results)]
+    return [each.loss for each in engine.read(train(engine, make, numbers))]
+
+
+def train(engine: TorchEngine, make: Callable[..., Any] = text_batch, numbers: range = range(STEPS)) -> list[Any]:
+    return [engine.train_step([make(3 + step % 3, seed=step)], step, 1e-3) for step in numbers]
 
 
 def answers(rows: int, seed: int) -> Any:
@@ -149,15 +155,73 @@ def test_who_is_stopped_while_compiling_has_the_weights_of_before(graphs, engine
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_a_compiler_that_fails_says_what_to_set(monkeypatch, engine_for: Make, bert):
-    def fail(graph: Any, inputs: Any) -> Any:
-        raise ValueError("no such instruction")
+def fail(*given: Any) -> Any:
+    raise ValueError("no such instruction")
 
+
+COMPILERS: dict[str, Any] = {
+    "when it compiles": fail,
+    "in the backward pass": aot_autograd(fw_compiler=lambda graph, inputs: graph, bw_compiler=fail),
+    "when its program runs": lambda graph, inputs: fail,
+}
+
+
+@pytest.mark.parametrize(
+    "when", [when if "compiles" in when else pytest.param(when, marks=pytest.mark.slow) for when in COMPILERS]
+)
+def test_a_compiler_that_fails_says_what_to_set(monkeypatch, engine_for: Make, bert, when: str):
     torch.compiler.reset()
-    monkeypatch.setattr(compilation, "BACKEND", fail)
+    monkeypatch.setattr(compilation, "BACKEND", COMPILERS[when])
     with pytest.raises(RunFailed, match=r"could not compile the model .*no such instruction") as failed:
         losses(engine_for(bert, HEAD, TRAINING, **options("always")), text_batch)
     assert (failed.value.code, failed.value.hint) == ("compilation_failed", "Set hardware.compile to never.")
+
+
+@pytest.mark.parametrize("when", COMPILERS)
+def test_a_run_that_may_do_without_compiling_goes_on_with_the_same_numbers(
+    monkeypatch, engine_for: Make, bert, when: str
+):
+    torch.compiler.reset()
+    monkeypatch.setattr(compilation, "BACKEND", COMPILERS[when])
+    usual, without = (engine_for(bert, HEAD, TRAINING, **options(mode)) for mode in ("never", "if_possible"))
+    expected, found = train(usual), train(without)
+    assert [bool(one.warning) for one in found] == [True, False, False, False]
+    assert found[0].warning.startswith("PyTorch could not compile the model (")
+    assert without.read(found) == usual.read(expected)
+
+
+def test_a_step_whose_program_fails_late_is_computed_again_from_its_start(monkeypatch, engine_for: Make, bert):
+    calls, most = [0], [1 << 30]
+
+    def count(graph: Any, inputs: Any) -> Any:
+        def run(*given: Any) -> Any:
+            calls[0] += 1
+            if calls[0] > most[0]:
+                raise InternalTorchDynamoError("too many programs")
+            return graph.forward(*given)
+
+        return run
+
+    torch.compiler.reset()
+    monkeypatch.setattr(compilation, "BACKEND", count)
+    usual, without = (engine_for(bert, HEAD, TRAINING, **options(mode)) for mode in ("never", "if_possible"))
+    steps = [[text_batch(4, seed=2 * step), text_batch(4, seed=2 * step + 1)] for step in range(3)]
+    expected = [usual.train_step(batches, step, 1e-3) for step, batches in enumerate(steps)]
+    found = [without.train_step(steps[0], 0, 1e-3)]
+    most[0] = calls[0] + calls[0] // 3 + 1  # it was tried and then computed both; now the second micro-batch fails
+    found += [without.train_step(batches, step, 1e-3) for step, batches in enumerate(steps[1:], 1)]
+    assert [bool(one.warning) for one in found] == [False, True, False]
+    for one, other in zip(without.read(found), usual.read(expected), strict=True):
+        assert (one.loss, one.gradient_norm) == pytest.approx((other.loss, other.gradient_norm), abs=1e-5)
+
+
+def test_a_model_without_layers_that_repeat_is_trained_without_compiling_if_it_may(
+    monkeypatch, graphs, engine_for: Make, bert
+):
+    monkeypatch.setattr(sharded_model, "find_blocks", lambda model: [])
+    with pytest.raises(InputError, match="has no layers that repeat; set it to never"):
+        engine_for(bert, HEAD, TRAINING, **options("always"))
+    assert "no layers that repeat" in train(engine_for(bert, HEAD, TRAINING, **options("if_possible")))[0].warning
 
 
 @pytest.mark.slow

@@ -87,6 +87,23 @@ def test_what_fails_while_compiling_fails_the_run(log: EventLog):
 
 
 @pytest.mark.usefixtures("shown_at_once")
+def test_what_fails_leaves_the_stage_to_an_engine_that_goes_on_without(log: EventLog, path: Path):
+    stages = StageReporter(log, lambda: None)
+    stages.start("training", 7, "steps")
+
+    def fail() -> None:
+        time.sleep(0.05)
+        raise ValueError("no such operation")
+
+    since, before = time.perf_counter(), stages.clock()
+    with pytest.raises(ValueError, match="no such operation"):
+        stages.compile(fail)
+    assert stages.clock() - before < time.perf_counter() - since - 0.04, "its time was measured as that of a step"
+    assert names(path) == ["training", "compiling", "training"]
+    assert not [event for event in read_events(path) if isinstance(event, ProgramCompiled)]
+
+
+@pytest.mark.usefixtures("shown_at_once")
 def test_a_wish_to_end_the_run_does_not_wait_for_the_compiler(log: EventLog):
     never = threading.Event()
 
