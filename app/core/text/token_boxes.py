@@ -14,8 +14,6 @@ from backend.contract.tokens.tokens import TokenPiece
 NORMAL, SPECIAL, UNKNOWN = 0, 1, 2
 LONGEST, BEGINNING = 400, 60
 """Characters that are shown of one token, and of a longer one."""
-MAX_LINKED = 40
-"""Tokens that are drawn as one group; a longer one would not fit on a line."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class TokenBoxes:
     """Whether the token is there without counting: padding, or shared with the window before."""
     linked: np.ndarray
     """Whether a token shares its characters with the one before, so that both are drawn as one group."""
-    weight: np.ndarray
-    """A token's part of its group's width."""
     labels: Mapping[int, str] = field(default_factory=dict)
     """Token → what is shown of it in place of its stretch."""
     captions: Mapping[int, str] = field(default_factory=dict)
@@ -88,17 +84,7 @@ def boxes_of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: 
         kind=kind,
         faint=np.zeros(count, bool),
         linked=np.zeros(count, bool),
-        weight=np.ones(count),
     )
-
-
-def without_endless_groups(linked: np.ndarray) -> np.ndarray:
-    """The same links, but broken up if a group has more than MAX_LINKED tokens."""
-    if not linked.any():
-        return linked
-    places = np.arange(len(linked))
-    first = np.maximum.accumulate(np.where(linked, 0, places))
-    return linked & ((places - first) % MAX_LINKED != 0)
 
 
 # The boxes of a table of tokens: shared characters, windows, what was left out
@@ -144,7 +130,6 @@ class _Maker:
             kind=kind,
             faint=(self._table.columns["mask"] == 0) | self._shared,
             linked=self._find_linked(labels),
-            weight=np.maximum(0.3, self._table.columns["byte_end"] - self._table.columns["byte_start"]),
             labels=labels,
             captions=self._captions(),
             tail=tail,
@@ -276,5 +261,4 @@ def _kind(piece: TokenPiece) -> int:
 
 def _nothing(source: str) -> TokenBoxes:
     none, never = np.zeros(0, np.int64), np.zeros(0, bool)
-    kind, weight = np.zeros(0, np.uint8), np.zeros(0)
-    return TokenBoxes(source, none, none, none, kind, never, never, weight)
+    return TokenBoxes(source, none, none, none, np.zeros(0, np.uint8), never, never)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTextBoundaryFinder
 from app.core.i18n import tr
 from app.core.text.direction import JUDGED, runs_right_to_left
 from app.core.text.invisible_characters import visible
-from app.core.text.token_boxes import SPECIAL, TokenBoxes, shorten, without_endless_groups
+from app.core.text.token_boxes import SPECIAL, TokenBoxes, shorten
 
 USUAL_INK, SPECIAL_INK, FAINT_INK, CAPTION_INK = "token_text", "token_special_text", "faint", "caption"
 GAP_SHOWN = 32
@@ -33,7 +33,7 @@ class TokenText:
     """Tokens that share a character form a group, which is written once. Positions count as Qt's, in UTF-16 units."""
 
     def __init__(self, boxes: TokenBoxes, whitespace: bool) -> None:
-        linked = without_endless_groups(boxes.linked | _linked_by_clusters(boxes))
+        linked = boxes.linked | _linked_by_clusters(boxes)
         self.boxes = replace(boxes, linked=linked)
         self.runs: list[tuple[str, list[str]]] = []
         """Ink and the parts of the text in it."""

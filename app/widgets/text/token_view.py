@@ -4,9 +4,7 @@ Qt's document shapes letters, orders both writing directions and fills lines; `t
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 
-import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QFont,
@@ -38,8 +36,6 @@ LINE = 27
 """Pixels from line to line."""
 MARGIN, PAD = 4, 2.5
 """Pixels around all tokens, and of a box beside its letters."""
-LEAST = 9.0
-"""Pixels of a token that shares a character with others."""
 SPOKEN = 2000
 """Characters of the text that a screen reader is given at once."""
 
@@ -178,15 +174,11 @@ class TokenView(QTextEdit):
                 return
 
     def _shares(self, tokens: range, box: QRectF) -> Iterator[tuple[int, QRectF]]:
-        """Tokens drawn as one, each with its share of the bytes."""
-        boxes = self._text.boxes
-        shares = boxes.weight[tokens.start : tokens.stop]
-        widths = np.maximum(LEAST, shares / shares.sum() * box.width())
-        widths *= box.width() / widths.sum()
-        is_turned = bool(RIGHT_TO_LEFT.match(boxes.spanned(tokens.start, tokens.stop)))
-        edges = [0.0, *np.cumsum(widths[::-1] if is_turned else widths).tolist()]
-        for index, (left, right) in zip(reversed(tokens) if is_turned else tokens, pairwise(edges), strict=True):
-            yield index, QRectF(box.left() + left, box.top(), right - left, box.height())
+        """Tokens drawn as one, each with its share of the width."""
+        is_turned = bool(RIGHT_TO_LEFT.match(self._text.boxes.spanned(tokens.start, tokens.stop)))
+        width = box.width() / len(tokens)
+        for place, index in enumerate(reversed(tokens) if is_turned else tokens):
+            yield index, QRectF(box.left() + place * width, box.top(), width, box.height())
 
     def token_at(self, place: QPointF) -> int:
         """The token under a point of the viewport, or −1."""

@@ -204,7 +204,7 @@ def test_words_that_no_token_covers_are_drawn_in_between(view: TokenView):
 @pytest.mark.parametrize("first", ["word", "שלום"])
 def test_what_follows_the_last_token_is_drawn_on_a_line_of_its_own_where_it_must(view: TokenView, first: str):
     boxes = boxes_of_texts([f"{first} "] * 12 + ["left out"], None, None)
-    cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked", "weight")}
+    cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked")}
     view.set_boxes(dataclasses.replace(boxes, **cut, tail=int(boxes.start[12])))
     assert (view.count(), sum(view.line_counts())) == (12, 2)
     assert view.box_of(11).top() == view.box_of(0).top()
