@@ -12,6 +12,7 @@ from app.core.backend_messages import translate_messages
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services import text_file
 from app.services.backend_client import ArrowAnswer
+from backend.contract.arrow_numbers import numbers
 from backend.contract.messages import learn
 from backend.contract.tokens.tokens import TokenColumns, Tokens
 
@@ -55,10 +56,8 @@ def _read(path: Path) -> TokenTable:
 
 
 def _column(column: Any) -> Any:
-    chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if len(chunks) == 1:
-        return _array(chunks[0])
-    return _Long(column) if len(column) > SHOWN_AT_ONCE else _Long(column)[:]
+    is_long = sum(len(chunk) > 0 for chunk in column.chunks) > 1 and len(column) > SHOWN_AT_ONCE
+    return _Long(column) if is_long else _Long(column)[:]
 
 
 class _Long:
@@ -74,17 +73,7 @@ class _Long:
         if not isinstance(place, slice):
             return self._column[int(place)].as_py()
         first, last, _ = place.indices(len(self))
-        chunks = self._column.slice(first, max(0, last - first)).chunks
-        return np.concatenate([_array(chunk) for chunk in chunks]) if chunks else np.zeros(0, np.int32)
-
-
-def _array(chunk: Any) -> np.ndarray:
-    """A column without a copy. pyarrow's own conversion imports pandas and would block the window for a second."""
-    kind, (_, values) = str(chunk.type), chunk.buffers()
-    if kind == "bool":
-        bits = np.unpackbits(np.frombuffer(values, np.uint8), bitorder="little")
-        return bits[chunk.offset : chunk.offset + len(chunk)].astype(bool)
-    return np.frombuffer(values, np.dtype(kind))[chunk.offset : chunk.offset + len(chunk)]
+        return numbers(self._column.slice(first, max(0, last - first)))
 
 
 def _forget(source: Any, path: Path) -> None:

@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-_TYPES = {"int64": "int64", "uint64": "uint64", "int32": "int32", "double": "float64", "float": "float32"}
+_TYPES = {name: name for name in ("int64", "uint64", "int32", "int8", "uint8")} | {
+    "double": "float64",
+    "float": "float32",
+}
 
 
 def numbers(column: "pa.Array | pa.ChunkedArray") -> "np.ndarray":
@@ -31,7 +34,11 @@ def _numbers(array: Any) -> "np.ndarray":
         return _bits(data, array.offset, len(array)) & _bits(valid, array.offset, len(array))
     if name not in _TYPES:
         raise ValueError(message("{name} is not a plain number", name=name))
-    values = np.frombuffer(data, _TYPES[name])[array.offset : array.offset + len(array)] if data else np.zeros(0)
+    values = (
+        np.frombuffer(data, _TYPES[name])[array.offset : array.offset + len(array)]
+        if data
+        else np.zeros(0, _TYPES[name])
+    )
     if array.null_count and name in ("double", "float"):
         values = np.where(_bits(valid, array.offset, len(array)), values, np.nan)
     return values
