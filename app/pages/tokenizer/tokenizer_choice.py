@@ -26,8 +26,11 @@ class TokenizerChoice(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._last = self._of_draft = self._title_of_draft = ""
-        self._made: set[str] = set()
+        self._last = ""
+        self._draft = ("", "")
+        """The tokenizer of the run being set up, and its title."""
+        self._added: dict[str, str] = {}
+        """What a person has named, and what is in the Hub cache."""
         hint = tr("Choose one, or type a folder or Hub ID and press Enter")
         self.box = QuietComboBox(name=tr("Tokenizer"), hint=hint, activated=self._on_chosen)
         self.line = QLineEdit()
@@ -51,32 +54,37 @@ class TokenizerChoice(QWidget):
         self.browse_button.setAccessibleName(tr("Browse"))
 
     def refresh(self) -> None:
-        """Offer new tokenizers, for example from new runs."""
-        for model in DEMO_MODELS:
-            self._add(tr("{name} · demo model", name=model.name), str(model.folder))
-        for run in self._context.library.runs:
-            if (run.path / "model").is_dir():
-                self._add(f"{run.title} · {run.name}", str(run.path / "model"))
-        self._offer_made()
-        for name in self._context.preferences.recent_models:
-            self._add(name, name)
+        """Offer new tokenizers, for example from new runs; the choice is kept."""
+        self._offer(self.tokenizer())
         if self.isVisible():
             self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
 
     def offer_draft(self, model: Mapping[str, Any]) -> None:
         """Offer the tokenizer of the run being set up, with its options (the `model` section of its spec)."""
-        value, title = tokenizer_list.of_draft(model)
-        if value == self._of_draft:
+        before, self._draft = self._draft[0], tokenizer_list.of_draft(model)
+        after = self._draft[0]
+        if after == before:
             return
-        was_chosen = bool(self._of_draft) and self._last == self._of_draft
-        if self._of_draft:
-            self.box.removeItem(self.box.findText(self._title_of_draft))
-        self._of_draft, self._title_of_draft = value, title
-        if value:
-            self.box.insertItem(0, title, value)
-        if was_chosen and value:
-            self.box.setCurrentIndex(0)
+        is_chosen = bool(before and after) and self._last == before
+        self._offer(after if is_chosen else self.tokenizer())
+        if is_chosen:
             self._on_chosen()
+
+    def _offer(self, chosen: str) -> None:
+        """List every tokenizer once, and show the chosen one, listed or not."""
+        offered = {self._draft[0]: self._draft[1]} if self._draft[0] else {}
+        for model in DEMO_MODELS:
+            offered.setdefault(str(model.folder), tr("{name} · demo model", name=model.name))
+        for run in self._context.library.runs:
+            if (run.path / "model").is_dir():
+                offered.setdefault(str(run.path / "model"), f"{run.title} · {run.name}")
+        made = tokenizer_list.made_tokenizers(self._context.preferences)
+        offered |= {one.path: one.title for one in made if one.is_there}
+        for name, title in {**{name: name for name in self._context.preferences.recent_models}, **self._added}.items():
+            offered.setdefault(name, title)
+        self.box.set_items([(title, value) for value, title in offered.items()], chosen)
+        if chosen and chosen not in offered:
+            self.box.setEditText(chosen)
 
     def tokenizer(self) -> str:
         """The chosen or typed folder, file or hub id; with options in the format of `contract.tokens.options`."""
@@ -86,8 +94,8 @@ class TokenizerChoice(QWidget):
 
     def choose(self, name_or_path: str) -> None:
         """Use a folder, file or hub id."""
-        self._add(name_or_path, name_or_path)
-        self.box.setCurrentIndex(self.box.findData(name_or_path))
+        self._added.setdefault(name_or_path, name_or_path)
+        self._offer(name_or_path)
         self._last = name_or_path
         self.chosen.emit(name_or_path)
 
@@ -97,28 +105,9 @@ class TokenizerChoice(QWidget):
             self._last = self.tokenizer()
             self.chosen.emit(self._last)
 
-    def _add(self, title: str, value: str) -> None:
-        if self.box.findData(value) < 0:
-            self.box.addItem(title, value)
-
-    def _offer_made(self) -> None:
-        """Offer tokenizers made here, except missing or forgotten ones."""
-        there = {
-            one.path: one.title for one in tokenizer_list.made_tokenizers(self._context.preferences) if one.is_there
-        }
-        for path in self._made - there.keys():
-            if path != self.tokenizer():
-                self.box.removeItem(self.box.findData(path))
-        self._made = set(there)
-        for path, title in there.items():
-            if (place := self.box.findData(path)) >= 0:
-                self.box.setItemText(place, title)
-            else:
-                self._add(title, path)
-
     def _on_cached(self, answer: CachedModels) -> None:
-        for model in answer.models:
-            self._add(tr("{name} · in the Hub cache", name=model.name), model.name)
+        self._added |= {model.name: tr("{name} · in the Hub cache", name=model.name) for model in answer.models}
+        self._offer(self.tokenizer())
 
     def _browse_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
