@@ -1,6 +1,5 @@
 """A tokenizer's pipeline as a page to read: each step with its result, the model word by word."""
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QWidget
 
 from app import theme
@@ -38,12 +37,7 @@ class StepsView(QStackedWidget):
         self.addWidget(self.empty)
         self.addWidget(self.area)
         self.frames: list[QWidget] = []
-        self._coming: list[tuple[int, str]] = []
-        self._old: list[QWidget] = []
         self._answer = TokenizerSteps(text="")
-        # One step at a time, so that typing is never kept waiting.
-        self._next = QTimer(self, interval=0, singleShot=True)
-        self._next.timeout.connect(self._add_one)
 
     def show_steps(self, answer: TokenizerSteps) -> None:
         """Show other steps, keeping the scroll position."""
@@ -55,45 +49,27 @@ class StepsView(QStackedWidget):
             return
         self.notes.setText(" ".join([*map(thin, answer.notes), *([SHORTENED] if answer.shortened else [])]))
         self.notes.setVisible(bool(self.notes.text()))
+        self._clear()
         before = answer.text
-        self._coming = []
-        for number, step in enumerate(answer.steps):
-            self._coming.append((number, before))
+        for number, step in enumerate(answer.steps, 1):
+            frame = _StepFrame(number, step, before, answer)
+            self._column.insertWidget(number, frame)  # below the notes
+            self.frames.append(frame)
             before = pipeline_steps.text_after(step.parts) or before
-        self._old, self.frames = [*self.frames, *self._old[len(self.frames) :]], []
         self.setCurrentWidget(self.area)
-        self._next.start()
 
     def say(self, sentence: str) -> None:
         """Show a sentence instead of steps."""
-        self._coming = []
-        self._clear([*self.frames, *self._old[len(self.frames) :]])
-        self.frames, self._old = [], []
+        self._clear()
         self.empty.set_words(tr("No steps to show"), sentence)
         self.setCurrentWidget(self.empty)
 
-    def _add_one(self) -> None:
-        if not self._coming:
-            return
-        number, before = self._coming.pop(0)
-        frame = _StepFrame(number + 1, self._answer.steps[number], before, self._answer)
-        if number < len(self._old):
-            self._column.replaceWidget(self._old[number], frame)
-            self._clear([self._old[number]])
-        else:
-            self._column.insertWidget(number + 1, frame)  # below the notes
-        self.frames.append(frame)
-        if self._coming:
-            self._next.start()
-        else:
-            self._clear(self._old[len(self.frames) :])
-            self._old = []
-
-    def _clear(self, frames: list[QWidget]) -> None:
-        for frame in frames:
+    def _clear(self) -> None:
+        for frame in self.frames:
             self._column.removeWidget(frame)
             frame.hide()
             frame.deleteLater()
+        self.frames = []
 
 
 class _StepFrame(QFrame):
