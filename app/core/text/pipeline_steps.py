@@ -113,40 +113,7 @@ def _choice_row(trace: WordTrace, place: int) -> Row:
     return where, f"{visible(choice.piece)}{best}", number
 
 
-# The tree of merges that make a piece
-
-_COLUMN = 2
-
-
-def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
-    """One line per piece with its merge, followed by its two halves."""
-    drawn = [f"{_branches(parts, place)}{_node_text(part)}" for place, part in enumerate(parts)]
-    width = max(map(len, drawn), default=0) + _COLUMN
-    return [
-        line if part.rank is None else f"{line:<{width}}" + tr("merge {rank:,}", rank=part.rank)
-        for line, part in zip(drawn, parts, strict=True)
-    ]
-
-
-def _node_text(part: MergeNode) -> str:
-    """The text, unless it is only part of a character."""
+def merge_row(part: MergeNode) -> tuple[str, str]:
+    """A piece in the tree of merges: its text, unless that is only part of a character, and its merge."""
     text = part.text if part.text and "\ufffd" not in part.text else part.piece
-    return text.translate(SPACES)
-
-
-def _branches(parts: Sequence[MergeNode], place: int) -> str:
-    depth = parts[place].depth
-    if depth == 0:
-        return ""
-    lines = ["│ " if _goes_on(parts, place, level) else "  " for level in range(1, depth)]
-    return "".join(lines) + ("├ " if _goes_on(parts, place, depth) else "└ ")
-
-
-def _goes_on(parts: Sequence[MergeNode], place: int, depth: int) -> bool:
-    """Whether another sibling follows at this depth."""
-    for part in parts[place + 1 :]:
-        if part.depth < depth:
-            return False
-        if part.depth == depth:
-            return True
-    return False
+    return text.translate(SPACES), "" if part.rank is None else tr("merge {rank:,}", rank=part.rank)

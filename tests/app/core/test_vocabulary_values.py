@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.core.text.pipeline_steps import tree_lines
+from app.core.text.pipeline_steps import merge_row
 from app.core.text.tokenizer_comparison import rate_rows, rates_by_language
 from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
@@ -25,24 +25,9 @@ FOUND = DataComparison(
 )
 
 
-def test_a_tree_draws_halves_below_the_whole():
-    parts = [
-        MergeNode(0, "Ġthe", " the", 9), MergeNode(1, "Ġt", " t", 1), MergeNode(2, "Ġ", " "), MergeNode(2, "t", "t"),
-        MergeNode(1, "he", "he", 0), MergeNode(2, "h", "h"), MergeNode(2, "e", "e"),
-    ]  # fmt: skip
-    assert tree_lines(parts) == [
-        "·the   merge 9",
-        "├ ·t   merge 1",
-        "│ ├ ·",
-        "│ └ t",
-        "└ he   merge 0",
-        "  ├ h",
-        "  └ e",
-    ]
-
-
 def test_a_part_of_a_character_is_drawn_as_its_piece():
-    assert tree_lines([MergeNode(0, "à", "\ufffd")]) == ["à"]
+    assert merge_row(MergeNode(0, "à", "\ufffd")) == ("à", "")
+    assert merge_row(MergeNode(0, "Ġthe", " the", 9)) == ("·the", "merge 9")
 
 
 def test_a_column_with_long_texts_is_taken_for_the_texts():

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QTreeWidget, QTreeWidgetItem
 
 from app import theme
 from app.core.i18n import plain, thin, tr
 from app.core.text.invisible_characters import SPACES
-from app.core.text.pipeline_steps import tree_lines
+from app.core.text.pipeline_steps import merge_row
 from app.pages.tokenizer.ids_and_pieces import EMPTY, DecodedView, IdsQuestion
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.glyphs import show_plain_signs
-from backend.contract.tokens.vocabulary import PieceOrigin
+from backend.contract.tokens.vocabulary import MergeNode, PieceOrigin
 
 CALM_MS = 150
 FIELD_HEIGHT = 96
@@ -37,6 +37,7 @@ class PieceCard(Card):
     def __init__(self) -> None:
         super().__init__(tr("Piece"), spacing=6)
         self._values: dict[str, str] = {}
+        self._parts: list[MergeNode] = []
         self.corner.addWidget(IconToolButton("copy", tr("Copy these details"), clicked=self.copy))
         self.hint = label(NOTHING, "muted", wrap=True)
         grid = QGridLayout()
@@ -53,11 +54,11 @@ class PieceCard(Card):
             grid.addWidget(value, line, 1)
             self.facts[name] = (caption, value)
         self.sentence = label("", "muted", wrap=True, selectable=True)
-        self.tree = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
+        self.tree = QTreeWidget(columnCount=2, headerHidden=True, indentation=14)
         self.tree.setAccessibleName(tr("What the piece is made of"))
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
         self.tree.setMinimumHeight(60)
-        theme.role(self.tree, "mono")
+        theme.give_font(self.tree, 12, mono=True)
         show_plain_signs(self.tree)
         self.add_all(self.hint, grid, self.sentence, (self.tree, 1), 0)
         self.show_piece(None)
@@ -79,18 +80,33 @@ class PieceCard(Card):
 
     def show_origin(self, origin: PieceOrigin | None) -> None:
         """Show the tree of merges, or a sentence."""
-        lines = tree_lines(origin.parts) if origin is not None and len(origin.parts) > 1 else []
-        self.tree.setPlainText("\n".join(lines))
-        self.tree.setVisible(bool(lines))
+        self._parts = origin.parts if origin is not None and len(origin.parts) > 1 else []
+        self._grow_tree()
+        self.tree.setVisible(bool(self._parts))
         self.sentence.setText(thin(origin.sentence) if origin is not None else "")
         self.sentence.setVisible(bool(self.sentence.text()))
-        self.body.setStretch(self.body.count() - 1, 0 if lines else 1)
+        self.body.setStretch(self.body.count() - 1, 0 if self._parts else 1)
+
+    def _grow_tree(self) -> None:
+        self.tree.clear()
+        above: list[QTreeWidgetItem] = []
+        for part in self._parts:
+            item = QTreeWidgetItem(merge_row(part))
+            del above[part.depth :]
+            if above:
+                above[-1].addChild(item)
+            else:
+                self.tree.addTopLevelItem(item)
+            above.append(item)
+        self.tree.expandAll()
+        self.tree.resizeColumnToContents(0)
 
     def copy(self) -> None:
         """Copy what is shown to the clipboard, one `name: value` per line, and the tree."""
         shown = {name: self._values[name] for name in FACTS if self._values.get(name)}
         lines = [f"{name}: {plain(value) if name in NUMBERS else value}" for name, value in shown.items()]
-        QGuiApplication.clipboard().setText("\n".join(filter(None, [*lines, self.tree.toPlainText()])))
+        lines += [f"{'  ' * part.depth}{'   '.join(merge_row(part))}".rstrip() for part in self._parts]
+        QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 class ConvertCard(Card):

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from app.pages.tokenizer.ids_and_pieces import MAX_PIECES, DecodedView
 from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab
@@ -94,7 +95,10 @@ def test_the_newest_search_wins(qtbot, opened: VocabularyTab):
 def test_a_piece_tells_what_it_is_made_of(qtbot, opened: VocabularyTab):
     opened.table.selectRow(5)
     qtbot.waitUntil(lambda: opened.piece.tree.isVisible())
-    assert opened.piece.tree.toPlainText().splitlines()[:2] == ["·ab    merge 1", "├ ·"]
+    root = opened.piece.tree.topLevelItem(0)
+    assert [root.text(0), root.text(1), root.child(0).text(0)] == ["·ab", "merge 1", "·"]
+    opened.piece.copy()
+    assert "\n·ab   merge 1\n  ·\n  ab   merge 0\n    a\n" in QGuiApplication.clipboard().text()
     assert opened.piece.facts["code points"][1].text() == "U+0020 U+0061 U+0062"
 
 
