@@ -31,8 +31,8 @@ class InterruptedDownloadError(ConnectionError):
     """The connection ended before the file did, and retries received nothing."""
 
 
-def model_mistake(name: str, revision: str, error: Exception) -> InputError:
-    """Why the hub does not provide a model."""
+def model_mistake(name: str, revision: str, error: Exception, field: str = FIELD) -> InputError:
+    """Why the hub does not provide a model, or the tokenizer of one."""
     if isinstance(error, GatedRepoError):
         text = message(
             "{name} is gated; accept its terms on its page, then run `hf auth login`",
@@ -70,7 +70,7 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
                 error=_kind(error),
             )
         )
-    return InputError("{field}: {text}", FIELD, field=FIELD, text=text)
+    return InputError("{field}: {text}", field, field=field, text=text)
 
 
 def search_mistake(error: Exception) -> InputError:

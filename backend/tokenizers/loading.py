@@ -384,26 +384,8 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise InputError(
             "{name}: there is no such folder, and this is not a Hub ID either; check the path", FIELD, name=name
         ) from None
-    except errors.GatedRepoError:
-        raise InputError(
-            "{name}: this repository is gated; accept its terms on the Hub, then run: hf auth login",
-            FIELD,
-            name=name,
-        ) from None
-    except errors.RevisionNotFoundError:
-        raise InputError(
-            "{name}: the Hub has no revision {revision} of this model",
-            "model.revision",
-            name=name,
-            revision=repr(revision),
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise InputError(
-            "{name}: there is no such folder here and no such public model on the Hub; check the "
-            "name, or run hf auth login if it is private",
-            FIELD,
-            name=name,
-        ) from None
+    except (errors.RevisionNotFoundError, errors.RepositoryNotFoundError) as error:
+        raise hub_errors.model_mistake(name, revision, error, FIELD) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
         way_out = message("turn off offline mode") if offline else message("check the network")
         raise InputError(
