@@ -148,7 +148,7 @@ def text(name: str, file: Path) -> dict[str, float]:
         assert isinstance(answer, dict)
         with Watch() as reading:
             table = token_table(ArrowAnswer(answer["arrow"]))
-            assert len(table.ids) == len(table.texts())
+            assert len(table.ids) == len(table)
         calls.append(1000 * call.seconds)
         answered.append(1000 * all_of_it.seconds)
         load.append(1000 * reading.seconds)

@@ -29,24 +29,10 @@ class TokenTable:
     def __len__(self) -> int:
         return len(self.columns["piece"])
 
-    def column(self, name: str) -> np.ndarray:
-        """A column by its name in `TokenColumns`."""
-        return self.columns[name]
-
     @cached_property
     def ids(self) -> np.ndarray:
         """(tokens,) int64."""
         return np.array([one.id for one in self.answer.pieces] or [0], np.int64)[self.columns["piece"][:]]
-
-    @cached_property
-    def special(self) -> np.ndarray:
-        """(tokens,) bool: special tokens, and padding."""
-        return self._of_pieces("special") | (self.columns["mask"][:] == 0)
-
-    @cached_property
-    def unknown(self) -> np.ndarray:
-        """(tokens,) bool."""
-        return self._of_pieces("unknown") & (self.columns["sequence"][:] >= 0)
 
     @cached_property
     def longest_window(self) -> int:
@@ -67,35 +53,13 @@ class TokenTable:
             return ""
         return self.sources[which][self.columns["start"][token] : self.columns["end"][token]]
 
-    def texts(self, low: int = 0, high: int | None = None) -> list[str]:
-        """`text` of the tokens from `low` to `high` (exclusive)."""
-        sources = self.sources or [""]
-        part = slice(low, high)
-        rows = zip(*(self.columns[name][part].tolist() for name in ("sequence", "start", "end")), strict=True)
-        return ["" if which < 0 else sources[which][start:end] for which, start, end in rows]
-
     def raw(self, token: int) -> bytes:
         """The text bytes of the token."""
         which = int(self.columns["sequence"][token])
         if which < 0 or not self.sources:
             return b""
-        whole = self.text(token).encode()
-        start = self.columns["byte_start"][token] - self._byte_places(which)[self.columns["start"][token]]
-        return whole[start : start + self.columns["byte_end"][token] - self.columns["byte_start"][token]]
-
-    def _of_pieces(self, name: str) -> np.ndarray:
-        return np.array([getattr(one, name) for one in self.answer.pieces] or [False], bool)[self.columns["piece"][:]]
-
-    def _byte_places(self, which: int) -> np.ndarray:
-        if which not in self._places:
-            points = np.frombuffer(self.sources[which].encode("utf-32-le"), np.uint32)
-            sizes = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-            self._places[which] = np.concatenate([[0], np.cumsum(sizes)])
-        return self._places[which]
-
-    @cached_property
-    def _places(self) -> dict[int, np.ndarray]:
-        return {}
+        source = self.sources[which].encode()
+        return source[self.columns["byte_start"][token] : self.columns["byte_end"][token]]
 
     def part(self, first: int, last: int, source: str | None = None) -> "TokenTable":
         """Tokens `first` to `last` (exclusive) with their stretch of text: for a file it is `source`."""

@@ -29,12 +29,11 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
             arguments |= {"windows": False, "stride": 0}
         return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **arguments))
 
-    def whole_question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
-        """Arguments of `tokenize` for a file or a very long text, which is never split into windows or padded."""
-        whole = TokenizeQuestion(
-            tokenizer=tokenizer, options=self.construction, special_tokens=self.special_tokens, **given
+    def without_limits(self) -> "TextOptions":
+        """The same for a whole file and for steps, which are neither cut nor padded."""
+        return TextOptions(
+            special_tokens=self.special_tokens, construction=self.construction, chat_template=self.chat_template
         )
-        return msgspec.to_builtins(whole)
 
     def batch_question(self, tokenizer: str, texts: list[str]) -> dict[str, Any]:
         """Arguments of `tokenize_batch`."""

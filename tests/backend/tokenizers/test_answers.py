@@ -49,7 +49,7 @@ def test_many_tokens_come_as_a_file_that_says_the_same(bert_tiny):
     table = table_of(tokenizer, text=text)
     whole = tokenize.as_json(tokenize.tokenize(tokenizer, text))
     assert table.ids.tolist() == whole["ids"]
-    assert table.texts() == whole["texts"]
+    assert [table.text(token) for token in range(len(table))] == whole["texts"]
     assert table.answer.tokens == len(table)
 
 
@@ -177,7 +177,7 @@ def test_an_unknown_word_is_counted_and_a_written_unknown_token_is_not(bert_tiny
 
 def test_stride_windows_share_tokens_and_count_the_text_once(bert_tiny):
     table = table_of(bert_tiny, text="a b c d e f g", max_length=5, windows=True, stride=1)
-    assert table.column("window").tolist() == [0] * 5 + [1] * 5 + [2] * 5
+    assert table.columns["window"].tolist() == [0] * 5 + [1] * 5 + [2] * 5
     assert (table.answer.windows, table.answer.text_tokens, table.answer.left_out) == (3, 7, 0)
     assert table_of(bert_tiny, text="a b c d e f g", max_length=5).answer.left_out == 4
 

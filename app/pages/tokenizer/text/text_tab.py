@@ -21,6 +21,7 @@ from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
 from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
 from app.pages.tokenizer.text.tokens_card import TokenCard, TokensCard
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
+from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import part_of, token_table, warm_up
@@ -259,7 +260,7 @@ class TextTab(TokenizerTab):
         try:
             shown = part_of(self._whole, first)
         except OSError as error:
-            self._on_mistake(_unreadable(Path(self._whole.answer.file), error))
+            self._on_mistake(ErrorReply(text_file.refusal(Path(self._whole.answer.file), error)))
             return
         self.tokens.show_table(shown, self._whole)
         self.token.show_nothing()
@@ -289,22 +290,12 @@ class TextTab(TokenizerTab):
         QTimer.singleShot(0, self, warm_up)
 
 
-def _unreadable(path: Path, error: OSError) -> ErrorReply:
-    return ErrorReply(
-        tr(
-            "{name} can no longer be read ({strerror}); open it again or open another file.",
-            name=path.name,
-            strerror=error.strerror or error,
-        )
-    )
-
-
 def tokenize_arguments(source: TextInput, options: TextOptions, tokenizer: str) -> dict[str, Any]:
     """Arguments of `tokenize`."""
     mode = source.mode()
     if mode == FILE:
         given = {"file": str(source.path)} if source.pasted is None else {"text": source.pasted}
-        return options.whole_question(tokenizer, **given)
+        return options.without_limits().question(tokenizer, **given)
     if mode == CHAT:
         messages = tokenizer_input.messages_of(source.chat.messages())
         prompt = source.chat.generation_prompt.isChecked()
@@ -319,9 +310,7 @@ def steps_arguments(source: TextInput, options: TextOptions, tokenizer: str, par
     """Arguments of `tokenizer_steps`, for all of the input or a part of it; None if it has no steps."""
     if source.mode() not in (TEXT, PAIR, WORDS, CHAT):
         return None
-    arguments = tokenize_arguments(source, TextOptions(
-        special_tokens=options.special_tokens, construction=options.construction, chat_template=options.chat_template
-    ), tokenizer)  # fmt: skip
+    arguments = tokenize_arguments(source, options.without_limits(), tokenizer)
     return arguments if part is None else {**arguments, "part": part}
 
 

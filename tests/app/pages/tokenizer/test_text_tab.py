@@ -271,5 +271,5 @@ def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, text_tab: Te
 
 def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(text_tab: TextTab, tmp_path: Path):
     text_tab._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(tmp_path / "gone.txt")))
-    assert "gone.txt can no longer be read" in text_tab.banner.text()
+    assert "gone.txt can't be read" in text_tab.banner.text()
     assert text_tab.view.count() == 0
