@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
-from app import theme
 from app.core import formatting, json_schema
 from app.core.i18n import figure, tr, trn
 from app.core.text.tokenizer_training import train_command
@@ -19,6 +18,7 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.paired_bars import Group, PairedBars
+from app.widgets.tables.text_table import ROW_HEIGHT, TextTable
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.tokens.training import Compression, TrainedTokenizer
 
@@ -28,7 +28,7 @@ STRANGE = tr(
     "model from scratch with the new tokenizer (Start from: from_config)."
 )
 LESS = 0.001
-"""A difference that is worth a colour."""
+"""A difference that is worth mentioning."""
 
 PREFIX = "tokenizer"
 """What the keys of the form begin with, as in the backend's mistakes."""
@@ -139,12 +139,10 @@ class TrainResultCard(Card):
         self.title, self.sub = label("", "section"), label("", "muted", wrap=True)
         self.bars = PairedBars()
         self.bars.setAccessibleName(tr("Compression"))
-        self.grid = QGridLayout()
-        self.grid.setHorizontalSpacing(18)
-        self.grid.setVerticalSpacing(6)
+        self.counts = TextTable(tr("Compression"))
         self.path = ElidedLabel("", "faint")
         self.note = label(STRANGE, "faint", wrap=True)
-        parts = vbox(self.title, self.sub, self.path, self.bars, self.grid, self.note, 1, spacing=10)
+        parts = vbox(self.title, self.sub, self.path, self.bars, self.counts, self.note, 1, spacing=10)
         self.use = IconButton(tr("Use it in my run"), "bolt", "primary", clicked=self._on_use)
         self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._on_copy)
         return holder(vbox((scroll_area(holder(parts)), 1), hbox(self.use, self.copy, 1), spacing=12))
@@ -163,33 +161,10 @@ class TrainResultCard(Card):
         self.path.setToolTip(made.path)
         names = [NEW, *(formatting.name_of_path(one.tokenizer) for one in made.compression[1:])]
         self.bars.show_groups(names[: len(made.compression)], groups_of(made.compression))
-        self._show_counts(made.compression, names)
+        self.counts.show_rows(*_counts_table(made.compression, names))
+        self.counts.setFixedHeight(ROW_HEIGHT * (len(_COUNTS) + 1) + 4)
+        self.counts.setVisible(bool(made.compression))
         self.pages.setCurrentIndex(1)
-
-    def _show_counts(self, measured: list[Compression], names: list[str]) -> None:
-        while (item := self.grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
-        if not measured:
-            return
-        rows = [("", names), *((title, [words(one) for one in measured]) for title, words in _COUNTS.items())]
-        for row, (title, cells) in enumerate(rows):
-            self.grid.addWidget(label(title, "muted"), row, 0)
-            for column, cell in enumerate(cells, start=1):
-                shown = label(cell, "muted" if row == 0 else "")
-                self.grid.addWidget(shown, row, column, Qt.AlignmentFlag.AlignRight)
-        if len(measured) > 1:
-            self._show_difference(measured)
-        self.grid.setColumnStretch(len(measured) + 2, 1)
-
-    def _show_difference(self, measured: list[Compression]) -> None:
-        new, old = measured[:2]
-        share = new.tokens / old.tokens - 1 if old.tokens else 0.0
-        differs = tr("{value:.1%} fewer", value=-share) if share < 0 else tr("{share:.1%} more", share=share)
-        words = label(tr("the same number") if abs(share) < LESS else differs)
-        theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
-        self.grid.addWidget(words, 2, len(measured) + 1)
 
     def _on_use(self) -> None:
         if self.made is not None:
@@ -207,6 +182,21 @@ _COUNTS = {
     tr("Unknown"): lambda one: formatting.group_digits(one.unknown),
     tr("Bytes per token"): lambda one: figure(one.bytes_per_token, ".2f"),
 }
+
+
+def _counts_table(measured: list[Compression], names: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a column for each tokenizer, and one for the difference."""
+    rows = [[title, *map(words, measured), ""] for title, words in _COUNTS.items()]
+    if len(measured) > 1:
+        rows[1][-1] = _difference(measured[0].tokens, measured[1].tokens)
+    return ["", *names[: len(measured)], ""], rows
+
+
+def _difference(new: int, old: int) -> str:
+    share = new / old - 1 if old else 0.0
+    if abs(share) < LESS:
+        return tr("the same number")
+    return tr("{value:.1%} fewer", value=-share) if share < 0 else tr("{share:.1%} more", share=share)
 
 
 def groups_of(measured: list[Compression]) -> list[Group]:
