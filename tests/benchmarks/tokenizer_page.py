@@ -93,7 +93,7 @@ def typed(side, rounds: int) -> dict[str, float]:
 
 def long_text(side, heart, home: Path) -> dict[str, float]:
     """A part of 100,000 tokens from the answer's file to the first paint; then scrolling through it."""
-    from app.core.text.token_boxes import boxes_of
+    from app.core.text.shown_tokens import tokens_of
     from app.services.token_answers import part_of, token_table
 
     text = (WORDS + "\n") * 4700
@@ -110,9 +110,9 @@ def long_text(side, heart, home: Path) -> dict[str, float]:
     table = token_table(answers[0])
     loads, paints, lates = [], [], []
     for _ in range(ROUNDS_OF_LOAD):
-        boxes_ms, boxes = timed(lambda: boxes_of(part_of(table, 0)))
-        layout_ms, _ = timed(lambda boxes=boxes: side.view.set_boxes(boxes))
-        loads.append(boxes_ms + layout_ms)
+        tokens_ms, shown = timed(lambda: tokens_of(part_of(table, 0)))
+        layout_ms, _ = timed(lambda shown=shown: side.view.show_tokens(*shown))
+        loads.append(tokens_ms + layout_ms)
         paints.append(timed(lambda: side.view.viewport().repaint())[0])
         side._whole = table
         settle(side)

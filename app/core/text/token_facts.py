@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.core.formatting import group_digits
 from app.core.i18n import figure, tr, trn
 from app.core.text import invisible_characters
-from app.core.text.token_boxes import LONGEST, shorten
+from app.core.text.shown_tokens import LONGEST, shorten
 from app.core.text.token_table import TokenTable
 from backend.contract.tokens.tokens import TokenPiece, Tokens
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from app import theme
-from app.core.text.token_boxes import SPECIAL, UNKNOWN, TokenBoxes
+from app.core.text.shown_tokens import SPECIAL, UNKNOWN, ShownToken
 
 COLORS = 6
 BOX = 21
@@ -16,31 +16,28 @@ FOOT = 2.0
 class TokenPaint:
     """Draws boxes with the colours of one paint."""
 
-    def __init__(
-        self, painter: QPainter, boxes: TokenBoxes, hovered: int, selected: tuple[int, int], current: int
-    ) -> None:
-        self._painter, self._boxes, self._colors = painter, boxes, TokenColors()
+    def __init__(self, painter: QPainter, hovered: int, selected: tuple[int, int], current: int) -> None:
+        self._painter, self._colors = painter, TokenColors()
         self._hovered, self._selected, self._current = hovered, selected, current
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
-    def paint(self, index: int, box: QRectF) -> None:
-        """Draw the box of a token."""
-        painter, boxes, colors = self._painter, self._boxes, self._colors
-        kind, number = int(boxes.kind[index]), index % COLORS
-        foot = colors.special_foot if kind == SPECIAL else colors.feet[number]
-        if boxes.faint[index]:
+    def paint(self, token: ShownToken, index: int, box: QRectF, *, is_alone: bool) -> None:
+        """Draw the box of a token, which is alone unless it is one of a group."""
+        painter, colors, number = self._painter, self._colors, index % COLORS
+        foot = colors.special_foot if token.kind == SPECIAL else colors.feet[number]
+        if token.is_faint:
             painter.setPen(QPen(foot, 1, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
         else:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.special if kind == SPECIAL else colors.grounds[number])
-            if boxes.linked[index] or (index + 1 < len(boxes) and boxes.linked[index + 1]):
-                painter.drawRect(box.adjusted(0.5, 0, -0.5, 0))
-            else:
+            painter.setBrush(colors.special if token.kind == SPECIAL else colors.grounds[number])
+            if is_alone:
                 painter.drawRoundedRect(box, 4, 4)
+            else:
+                painter.drawRect(box.adjusted(0.5, 0, -0.5, 0))
             # A line at the foot: colours alone would not show everybody where a token ends.
-            painter.setBrush(colors.unknown if kind == UNKNOWN else foot)
+            painter.setBrush(colors.unknown if token.kind == UNKNOWN else foot)
             painter.drawRoundedRect(QRectF(box.left() + 1, box.bottom() - FOOT, box.width() - 2, FOOT), 1, 1)
         is_current = index == self._current
         if is_current or index == self._hovered or self._selected[0] <= index < self._selected[1]:

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QToolTip, QWidget
 from app import theme
 from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
-from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shorten
+from app.core.text.shown_tokens import ShownToken, shorten, tokens_of_texts
 from app.widgets.accessibility import Role
 from app.widgets.text.marked_text import letter_boxes, positions_in
 from app.widgets.text.token_paint import BOX, TokenPaint
@@ -80,13 +80,13 @@ class TokenView(QTextEdit):
         self, texts: Sequence[str], specials: Sequence[bool] | None = None, gaps: Sequence[str] | None = None
     ) -> None:
         """Set the tokens' texts; `specials` are drawn grey; `gaps` is the untokenized text before each token."""
-        self.set_boxes(boxes_of_texts(texts, specials, gaps))
+        self.show_tokens(tokens_of_texts(texts, specials, gaps))
 
-    def set_boxes(self, boxes: TokenBoxes) -> None:
-        """Show these; clears the selection and keeps the same lines in view."""
-        self._boxes = boxes
+    def show_tokens(self, tokens: Sequence[ShownToken], rest: str = "") -> None:
+        """Show these, and the text after them; clears the selection and keeps the same lines in view."""
+        self._tokens, self._rest = tokens, rest
         self._hovered, self._selection = -1, None
-        first = " | ".join(shorten(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
+        first = " | ".join(shorten(token.text) for token in tokens[:SPOKEN])
         self.setAccessibleDescription(first[:SPOKEN])
         self._write()
 
@@ -97,18 +97,18 @@ class TokenView(QTextEdit):
 
     def shown_text(self, index: int) -> str:
         """A token's display text on its own."""
-        return visible(shorten(self._boxes.text(index)), self._whitespace)
+        return visible(shorten(self._tokens[index].text), self._whitespace)
 
     def count(self) -> int:
         """The number of tokens."""
-        return len(self._boxes)
+        return len(self._tokens)
 
     def apply_theme(self) -> None:
         """Inks and the text size are stored in the document, so it is written again."""
         self._write()
 
     def _write(self) -> None:
-        self._text = TokenText(self._boxes, self._whitespace)
+        self._text = TokenText(self._tokens, self._rest, self._whitespace)
         place, document = self.verticalScrollBar().value(), self.document()
         document.clear()
         cursor = QTextCursor(document)
@@ -155,11 +155,12 @@ class TokenView(QTextEdit):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the boxes of the visible tokens, and the text over them."""
         with QPainter(self.viewport()) as painter:
-            paint = TokenPaint(painter, self._text.boxes, self._hovered, self.selected(), self.current() if self.hasFocus() else -1)  # fmt: skip
+            paint = TokenPaint(painter, self._hovered, self.selected(), self.current() if self.hasFocus() else -1)  # fmt: skip
             first, last = (self._text.group_at(place) for place in positions_in(self, event.rect()))
             for group in range(max(0, first), last + 1):
+                is_alone = len(self._text.tokens_of(group)) == 1
                 for index, box in self._places(group):
-                    paint.paint(index, box)
+                    paint.paint(self._tokens[index], index, box, is_alone=is_alone)
         super().paintEvent(event)
 
     def _places(self, group: int) -> Iterator[tuple[int, QRectF]]:
@@ -170,12 +171,12 @@ class TokenView(QTextEdit):
             if len(tokens) == 1:
                 yield tokens[0], box
             else:
-                yield from self._shares(tokens, box)
+                yield from self._shares(group, box)
                 return
 
-    def _shares(self, tokens: range, box: QRectF) -> Iterator[tuple[int, QRectF]]:
+    def _shares(self, group: int, box: QRectF) -> Iterator[tuple[int, QRectF]]:
         """Tokens drawn as one, each with its share of the width."""
-        is_turned = bool(RIGHT_TO_LEFT.match(self._text.boxes.spanned(tokens.start, tokens.stop)))
+        tokens, is_turned = self._text.tokens_of(group), bool(RIGHT_TO_LEFT.match(self._text.source_of(group)))
         width = box.width() / len(tokens)
         for place, index in enumerate(reversed(tokens) if is_turned else tokens):
             yield index, QRectF(box.left() + place * width, box.top(), width, box.height())
@@ -213,12 +214,10 @@ class TokenView(QTextEdit):
     def selected_text(self) -> str:
         """The text from the first to the last selected token; everything if nothing is selected."""
         low, high = self.selected() if self._selection else (0, self.count())
-        text, boxes, parts = self._text, self._text.boxes, []
-        for group in range(text.group_of(low), text.group_of(high - 1) + 1):
-            tokens = text.tokens_of(group)
-            gap = boxes.gap_text(tokens.start) if tokens.start > low else ""
-            parts.append(gap + boxes.spanned(tokens.start, tokens.stop))
-        return "".join(parts)
+        if low < high:  # whole groups
+            low = self._text.tokens_of(self._text.group_of(low)).start
+            high = self._text.tokens_of(self._text.group_of(high - 1)).stop
+        return "".join((token.gap if place else "") + token.added for place, token in enumerate(self._tokens[low:high]))
 
     def _choose(self, index: int, extend: bool = False) -> None:
         anchor = self._selection[0] if extend and self._selection else index

@@ -1,13 +1,11 @@
 """Coloured tokens that flow like text."""
 
-import dataclasses
-
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
-from app.core.text.token_boxes import boxes_of_texts
+from app.core.text.shown_tokens import tokens_of_texts
 from app.widgets.text.token_paint import TokenColors
 from app.widgets.text.token_view import LINE, MARGIN, TokenView
 
@@ -203,9 +201,7 @@ def test_words_that_no_token_covers_are_drawn_in_between(view: TokenView):
 
 @pytest.mark.parametrize("first", ["word", "שלום"])
 def test_what_follows_the_last_token_is_drawn_on_a_line_of_its_own_where_it_must(view: TokenView, first: str):
-    boxes = boxes_of_texts([f"{first} "] * 12 + ["left out"], None, None)
-    cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked")}
-    view.set_boxes(dataclasses.replace(boxes, **cut, tail=int(boxes.start[12])))
+    view.show_tokens(tokens_of_texts([f"{first} "] * 12), "left out")
     assert (view.count(), sum(view.line_counts())) == (12, 2)
     assert view.box_of(11).top() == view.box_of(0).top()
     image, area = view.grab().toImage(), range(MARGIN + LINE, MARGIN + 2 * LINE)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlai
 from app import theme
 from app.core.i18n import tr, trn
 from app.core.text import token_facts, tokenizer_input
-from app.core.text.token_boxes import boxes_of
+from app.core.text.shown_tokens import tokens_of
 from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
@@ -125,7 +125,7 @@ class TokensCard(Card):
     def show_table(self, table: TokenTable, whole: TokenTable) -> None:
         """Show these tokens, which are all of `whole` or part of it."""
         self.table, self.whole, self._answer = table, whole, table.answer
-        self.view.set_boxes(boxes_of(table))
+        self.view.show_tokens(*tokens_of(table))
         is_part = len(whole) > len(table)
         for widget in (self.before, self.after, self.part):
             widget.setVisible(is_part)

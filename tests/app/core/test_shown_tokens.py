@@ -1,64 +1,61 @@
 """What a view draws of an answer's columns, and what is told of each token."""
 
 from app.core.text import token_facts
-from app.core.text.token_boxes import SPECIAL, UNKNOWN, boxes_of
+from app.core.text.shown_tokens import SPECIAL, UNKNOWN, tokens_of
 from app.services.token_answers import token_table
 from backend.contract.tokens.tokens import MessageSpan, RoundTrip, TokenPiece, Tokens
 from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer
 
 
 def test_special_tokens_show_their_piece_and_others_their_text():
-    boxes = boxes_of(token_table(HELLO))
-    assert [boxes.text(index) for index in range(4)] == ["[CLS]", "Hello", "world", "[SEP]"]
-    assert [kind == SPECIAL for kind in boxes.kind] == [True, False, False, True]
-    assert boxes.gap_text(2) == " "
+    tokens, _ = tokens_of(token_table(HELLO))
+    assert [token.text for token in tokens] == ["[CLS]", "Hello", "world", "[SEP]"]
+    assert [token.kind == SPECIAL for token in tokens] == [True, False, False, True]
+    assert tokens[2].gap == " "
 
 
 def test_a_space_that_belongs_to_a_piece_is_shown_with_it():
     pieces = [TokenPiece(1, "Hello"), TokenPiece(2, "Ġworld")]
-    boxes = boxes_of(token_table(answer("Hello world", [(0, 0, 0, 5), (1, 0, 6, 11)], pieces)))
-    assert boxes.text(1) == " world"
-    assert boxes.gap_text(1) == ""
+    tokens, _ = tokens_of(token_table(answer("Hello world", [(0, 0, 0, 5), (1, 0, 6, 11)], pieces)))
+    assert (tokens[1].text, tokens[1].gap) == (" world", "")
 
 
 def test_tokens_that_share_a_character_are_one_group():
     pieces = [TokenPiece(number, one) for number, one in enumerate(("a", "Ã", "©"))]
-    boxes = boxes_of(token_table(answer("aé", [(0, 0, 0, 1), (1, 0, 1, 2), (2, 0, 1, 2)], pieces)))
-    assert boxes.linked.tolist() == [False, False, True]
-    assert boxes.spanned(1, 3) == "é"
+    tokens, _ = tokens_of(token_table(answer("aé", [(0, 0, 0, 1), (1, 0, 1, 2), (2, 0, 1, 2)], pieces)))
+    assert [token.is_linked for token in tokens] == [False, False, True]
+    assert [token.added for token in tokens] == ["a", "é", ""]
 
 
 def test_a_space_put_before_the_text_takes_nothing_from_the_first_word():
     pieces = [TokenPiece(1, "▁"), TokenPiece(2, "Hi")]
-    boxes = boxes_of(token_table(answer("Hi", [(0, 0, 0, 1), (1, 0, 0, 2)], pieces)))
-    assert [boxes.text(0), boxes.text(1)] == ["▁", "Hi"]
-    assert not boxes.linked.any()
+    tokens, _ = tokens_of(token_table(answer("Hi", [(0, 0, 0, 1), (1, 0, 0, 2)], pieces)))
+    assert [token.text for token in tokens] == ["▁", "Hi"]
+    assert not any(token.is_linked for token in tokens)
 
 
 def test_what_was_cut_off_stands_before_the_last_special_token():
     cut = answer("one two three", [(0, -1, 0, 0), (2, 0, 0, 3), (1, -1, 0, 0)], [CLS, SEP, TokenPiece(1, "one")])
-    boxes = boxes_of(token_table(cut))
-    assert boxes.gap_text(2) == " two three"
-    assert boxes.tail == -1
+    tokens, rest = tokens_of(token_table(cut))
+    assert (tokens[2].gap, rest) == (" two three", "")
 
 
 def test_what_was_cut_off_without_special_tokens_stands_at_the_end():
-    boxes = boxes_of(token_table(answer("one two", [(0, 0, 0, 3)], [TokenPiece(1, "one")])))
-    assert boxes.gap_text(1) == " two"
+    assert tokens_of(token_table(answer("one two", [(0, 0, 0, 3)], [TokenPiece(1, "one")])))[1] == " two"
 
 
 def test_windows_bear_captions_and_what_they_share_is_faint():
     rows = [(0, 0, 0, 1, 0), (1, 0, 1, 2, 0), (1, 0, 1, 2, 1), (2, 0, 2, 3, 1), (3, -1, 0, 0, 1, 0)]
     pieces = [TokenPiece(number, one) for number, one in enumerate("abc")]
-    boxes = boxes_of(token_table(answer("abc", rows, [*pieces, PAD], windows=2, padding=1)))
-    assert boxes.faint.tolist() == [False, False, True, False, True]
-    assert list(boxes.captions) == [0, 2]
-    assert "Window 2 of 2 · 3 tokens · 1 padding · 1 (dashed)" in boxes.captions[2]
+    tokens, _ = tokens_of(token_table(answer("abc", rows, [*pieces, PAD], windows=2, padding=1)))
+    assert [token.is_faint for token in tokens] == [False, False, True, False, True]
+    assert [bool(token.caption) for token in tokens] == [True, False, True, False, False]
+    assert "Window 2 of 2 · 3 tokens · 1 padding · 1 (dashed)" in tokens[2].caption
 
 
 def test_an_unknown_token_is_marked_though_it_is_special_too():
     unknown = TokenPiece(100, "[UNK]", special=True, unknown=True)
-    assert boxes_of(token_table(answer("ab", [(0, 0, 0, 2)], [unknown]))).kind.tolist() == [UNKNOWN]
+    assert tokens_of(token_table(answer("ab", [(0, 0, 0, 2)], [unknown])))[0][0].kind == UNKNOWN
 
 
 def test_the_turns_of_a_chat_and_the_end_of_what_is_read_bear_captions():
@@ -66,13 +63,13 @@ def test_the_turns_of_a_chat_and_the_end_of_what_is_read_bear_captions():
     chat = answer(
         "abc", rows, [TokenPiece(1, "x")], turns=[MessageSpan("user", 0, 1), MessageSpan("assistant", 1, 3)], limit=2
     )
-    captions = boxes_of(token_table(chat)).captions
-    assert (captions[0], captions[1]) == ("user", "assistant")
+    captions = [token.caption for token in tokens_of(token_table(chat))[0]]
+    assert captions[:2] == ["user", "assistant"]
     assert captions[2].startswith("The model reads 2 tokens")
 
 
-def test_nothing_makes_no_boxes():
-    assert len(boxes_of(token_table(Tokens()))) == 0
+def test_nothing_shows_no_tokens():
+    assert tokens_of(token_table(Tokens())) == ([], "")
 
 
 def test_a_part_of_a_long_table_counts_from_the_whole_text():
