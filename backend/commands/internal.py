@@ -1,4 +1,4 @@
-"""The commands that Burnish runs itself: the engine process `_run`, the timing trial `_measure`, the helper `serve` and its `_query`."""
+"""The commands that Burnish runs itself: the engine process `_run`, the far end of ssh `_agent`, the timing trial `_measure`, the helper `serve` and its `_query`."""
 
 import io
 import os
@@ -37,6 +37,10 @@ def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
     on_interruption(_InterruptOnce(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
+    if folder.remote_run() is not None:
+        from backend.remote import mirror
+
+        return mirror.run(folder)
     try:
         from backend.training import processes  # loads the data room and the framework
     except ImportError:
@@ -162,8 +166,19 @@ def _query(arguments: Namespace) -> int:
     return worker.run(gives_way=not arguments.as_run)
 
 
+def _agent_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER")
+
+
+def _agent(arguments: Namespace) -> int:
+    from backend.remote import agent
+
+    return agent.run(arguments.folder)
+
+
 COMMANDS = (
     Command("_run", "", _process_arguments, _run),
+    Command("_agent", "", _agent_arguments, _agent),
     Command("_measure", "", _run_arguments, _measure),
     Command("serve", "", _no_arguments, _serve),
     Command("_query", "", _query_arguments, _query),

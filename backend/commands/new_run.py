@@ -5,6 +5,7 @@ import subprocess
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import RunFolder, new_run_folder
+from backend.contract.run.folder import RemoteRun, RunFolder, new_run_folder, write_json
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.contract.safe_text import one_line
 
@@ -60,6 +61,15 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
             folder.facts.unlink(missing_ok=True)
             folder.path.rmdir()
         raise
+    return folder
+
+
+def write_copy(spec: str, name: str, remote: RemoteRun, path: Path | None) -> RunFolder:
+    """Create the folder of a run that was started on another machine: at `path`, or under the runs folder."""
+    folder = _make(path) if path else _make_dated(name)
+    with output_errors(folder.path, "--run-folder" if path else "", folder.path):
+        write_json(folder.remote, asdict(remote))
+        write_whole(folder.spec, spec.encode())
     return folder
 
 

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.commands import consents, follow, joining, new_run, window
+from backend.commands import consents, follow, joining, machines, new_run, window
 from backend.commands.command import (
     Command,
     add_changes,
@@ -61,6 +61,7 @@ def _add_start(parser: ArgumentParser) -> None:
 def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
     parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
+    parser.add_argument("--on", metavar="MACHINE", help="run it on another machine (see burnish machines)")
     add_conversion(parser)
     add_changes(parser)
     _add_start(parser)
@@ -71,6 +72,8 @@ def _train(arguments: Namespace) -> int:
     from backend.preflight import engine_choice, resolve  # load pydantic, pyarrow and the data room
 
     spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
+    if arguments.on is not None:
+        return _follow_copy(machines.start_there(spec, arguments), arguments)
     position = engine_choice.position(spec)
     joining.require_folder(position, arguments.run_folder)
     _refuse_queue_of_hosts(position, arguments)
@@ -102,6 +105,9 @@ def _resume(arguments: Namespace) -> int:
     from backend.training import spec_change  # load pydantic, pyarrow and the data room; a wrong name is said before
     from backend.training.checkpoints import Checkpoints
 
+    if (remote := folder.remote_run()) is not None:
+        machines.resume_there(folder, remote, arguments)
+        return _follow_copy(folder, arguments)
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)
@@ -162,6 +168,19 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "Devi
     supervisor.returncode = 0  # it outlives this process on purpose
     _report_started(folder, supervisor.pid, arguments.json)
     return 0
+
+
+def _follow_copy(folder: RunFolder, arguments: Namespace) -> int:
+    """Follow a run on another machine through its copy here."""
+    reader = EventReader.at_end(folder.events)
+    supervisor = machines.start_copy(folder)
+    if arguments.detach:
+        supervisor.returncode = 0  # it outlives this process on purpose
+        _report_started(folder, supervisor.pid, arguments.json)
+        return 0
+    outcome = Follower(folder, reader, ProgressScreen()).watch()
+    supervisor.wait()
+    return report_outcome(outcome, arguments.json)
 
 
 def _report_started(folder: RunFolder, pid: int, as_json: bool) -> None:

@@ -89,6 +89,14 @@ class ExitRecord:
     """Of a process that was killed: `memory` if the kernel did it for want of memory, else `signal`; empty if that is not known."""
 
 
+@dataclass(frozen=True)
+class RemoteRun:
+    """`remote.json`: the machine on which a run was started, and its folder there; written by whoever starts the run."""
+
+    machine: str
+    run: str
+
+
 class RunFolder:
     """One run on disk. Every file has one writer; readers may read at any time."""
 
@@ -101,6 +109,7 @@ class RunFolder:
         self.log = self.path / "process.log"
         self.exit = self.path / "exit.json"
         self.queued = self.path / "queued"
+        self.remote = self.path / "remote.json"
         self.devices = self.path / "devices.json"
         self.events = self.path / "events.jsonl"
         self.plan = self.path / "plan.json"
@@ -261,6 +270,10 @@ class RunFolder:
     def process_record(self) -> ProcessRecord | None:
         """The process of the last attempt, or None before the first."""
         return _read_record(self.process, ProcessRecord)
+
+    def remote_run(self) -> RemoteRun | None:
+        """Where the run really is, if this folder is the copy of one on another machine."""
+        return _read_record(self.remote, RemoteRun)
 
     def exit_record(self) -> ExitRecord | None:
         """How the last attempt ended, or None if it has not (or nothing was left to record it)."""

@@ -1,0 +1,203 @@
+"""`burnish machines`: the other computers on which runs can be started; `train --on`, `resume` and `adopt` for runs there."""
+
+import json
+import subprocess
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.commands.command import Command, add_action, add_json
+from backend.commands.screen import ProgressScreen
+from backend.contract.errors import InputError
+from backend.contract.messages import message
+from backend.contract.run.folder import RemoteRun, RunFolder
+from backend.contract.safe_text import one_line
+
+if TYPE_CHECKING:
+    from backend.contract.machines import Machine
+    from backend.contract.spec import RunSpec
+    from backend.remote.connection import Connection
+    from backend.remote.protocol import Greeting
+
+
+@contextmanager
+def connected(name: str) -> "Iterator[tuple[Connection, Greeting]]":
+    """A connection to the machine with that name. Raises InputError if there is none, in one sentence."""
+    from backend.contract.machines import find_machine
+    from backend.remote.connection import connect
+    from backend.remote.protocol import ConnectionLost
+
+    machine = find_machine(name)
+    try:
+        with connect(name, machine) as found:
+            yield found
+    except ConnectionLost as error:
+        reason = str(error) or message("the connection ended")
+        raise InputError("no connection to {name}: {reason}", name=name, reason=reason) from None
+
+
+def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
+    """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
+    from backend.commands import new_run
+    from backend.contract import spec_file
+    from backend.remote import protocol, upload
+
+    screen = ProgressScreen()
+    try:
+        with connected(arguments.on) as (connection, greeting):
+            needed = upload.collect(spec, screen.report("reading the files"))
+            connection.put_files(needed.files, screen.report(f"copying to {arguments.on}"))
+            values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
+            options = [option for option, is_given in (
+                ("--trust-remote-code", arguments.trust_remote_code),
+                ("--convert-weights", arguments.convert_weights),
+                ("--queue", arguments.queue),
+            ) if is_given]  # fmt: skip
+            screen.start_stage(f"starting on {arguments.on}")
+            question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options)
+            started = connection.ask(question, protocol.Started)
+    finally:
+        screen.close()
+    text = upload.restore_paths(started.spec, needed)
+    return new_run.write_copy(text, spec.name, RemoteRun(arguments.on, started.run), arguments.run_folder)
+
+
+def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
+    """Continue a run where it was started, unless it still runs there."""
+    from backend.remote import protocol
+
+    options = [part for change in arguments.changes for part in ("--set", change)]
+    if arguments.engine:
+        options += ["--engine", arguments.engine]
+    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue)):  # fmt: skip
+        options += [option] if is_given else []
+    with connected(remote.machine) as (connection, _):
+        connection.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
+
+
+def start_copy(folder: RunFolder) -> "subprocess.Popen[bytes]":
+    """Start the copying of a run that is on another machine; returns the supervisor. Raises InputError or RunFailed."""
+    from backend import registry
+    from backend.contract.spec import HardwareSection
+
+    return registry.find("launcher", "local", "launcher")().start(folder, HardwareSection())
+
+
+def _machines_arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    adding = add_action(actions, "add", "describe a machine, or change its description")
+    _add_name(adding)
+    adding.add_argument("--address", metavar="USER@HOST", help="what you would type after ssh")
+    adding.add_argument("--folder", metavar="DIR", help="where runs and data are kept there (default: burnish)")
+    adding.add_argument("--setup", metavar="COMMANDS", help="shell commands that make burnish available there")
+    adding.add_argument("--command", dest="program", metavar="PROGRAM", help="the program burnish there")
+    adding.add_argument("--checkpoints", action="store_true", default=None, help="also copy checkpoints back")
+    adding.add_argument("--ssh-config", metavar="FILE", help="a configuration file for ssh other than your own")
+    _add_name(add_action(actions, "check", "try every step of a run on a machine"))
+    _add_name(add_action(actions, "remove", "forget a machine; its files stay"))
+
+
+def _add_name(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the machine's name")
+
+
+def _machines(arguments: Namespace) -> int:
+    from backend.contract import machines  # loads pydantic
+
+    found = machines.read_machines()
+    if arguments.action is None:
+        return _list(found, arguments.json)
+    machines.check_name(arguments.name)
+    if arguments.action == "add":
+        return _add(found, arguments)
+    if arguments.action == "remove":
+        machines.find_machine(arguments.name)
+        machines.write_machines({name: one for name, one in found.items() if name != arguments.name})
+        print(f"{arguments.name} is removed; its files and runs stay there")
+        return 0
+    return _check(arguments.name)
+
+
+def _list(found: "dict[str, Machine]", as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"machines": {name: machine.model_dump() for name, machine in found.items()}}))
+    elif not found:
+        print("there are no machines yet; add one with: burnish machines add NAME --address USER@HOST")
+    else:
+        width = max(map(len, found))
+        for name, machine in found.items():
+            print(f"{name:<{width}}  {one_line(machine.address)}  {one_line(machine.folder)}")
+    return 0
+
+
+def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
+    from backend.contract import machines
+    from backend.contract.spec.section import validate
+
+    given = {
+        "address": arguments.address,
+        "folder": arguments.folder,
+        "setup": arguments.setup,
+        "command": arguments.program,
+        "checkpoints": arguments.checkpoints,
+        "ssh_config": arguments.ssh_config,
+    }
+    before = found[arguments.name].model_dump() if arguments.name in found else {}
+    values = {**before, **{name: value for name, value in given.items() if value is not None}}
+    if "address" not in values:
+        raise InputError("{name}: give its address, for example --address user@host", name=arguments.name)
+    machine = validate(machines.Machine, values, arguments.name)
+    machines.write_machines({**found, arguments.name: machine})
+    print(
+        f"{arguments.name} is saved in {machines.machines_file()}; try it with: burnish machines check {arguments.name}"
+    )
+    return 0
+
+
+def _check(name: str) -> int:
+    with connected(name) as (_, greeting):
+        print(f"{name} answers")
+        for package, version in greeting.versions.items():
+            print(f"  {package:<10} {one_line(version)}")
+        print(f"  {'folder':<10} {one_line(greeting.folder)}, {greeting.free_bytes / 1e9:,.0f} GB free")
+    return 0
+
+
+def _adopt_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("place", metavar="NAME:FOLDER", help="a machine, and the run's name or folder there")
+    parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for its copy here")
+    add_json(parser)
+
+
+def _adopt(arguments: Namespace) -> int:
+    from backend.commands import new_run
+    from backend.contract import spec_file
+    from backend.remote import protocol
+
+    name, colon, place = arguments.place.partition(":")
+    if not colon or not place:
+        raise InputError(
+            "{place}: write it as NAME:FOLDER, for example lab:2026-11-27-1530-reviews", place=arguments.place
+        )
+    with connected(name) as (connection, _):
+        found = connection.ask(protocol.Describe(run=place), protocol.Started)
+    values = spec_file.parse(found.spec)
+    title = values.get("name") if isinstance(values, dict) else None
+    folder = new_run.write_copy(
+        found.spec, str(title or Path(place).name), RemoteRun(name, found.run), arguments.run_folder
+    )
+    start_copy(folder).returncode = 0  # it outlives this process on purpose
+    if arguments.json:
+        print(json.dumps({"run": str(folder.path), "name": folder.name, "machine": name, "run_there": found.run}))
+    else:
+        print(f"run          {folder.path}")
+    return 0
+
+
+COMMANDS = (
+    Command("machines", "list, describe and check other computers for runs", _machines_arguments, _machines),
+    Command("adopt", "bring a run that was started on another machine", _adopt_arguments, _adopt),
+)

@@ -1,0 +1,86 @@
+"""Other computers on which runs can be started: `machines.yaml` in the user's configuration folder; it holds no secrets."""
+
+import re
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from backend.contract import places, spec_file
+from backend.contract.errors import InputError
+from backend.contract.safe_files import write_whole
+from backend.contract.spec.section import Section, validate
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_ADDRESS = re.compile(r"[A-Za-z0-9_\[][^\s\x00-\x1f\x7f]{0,252}")
+
+
+class Machine(Section):
+    """A computer that `ssh` reaches with the user's own keys and configuration."""
+
+    address: str = Field(title="Address", max_length=253)
+    """What you would type after `ssh`: `user@host`, or a Host of your ssh configuration."""
+    folder: str = Field("burnish", title="Folder", min_length=1, max_length=1000)
+    """Where runs and data are kept there; a relative folder is taken from the home folder."""
+    setup: str = Field("", title="Set up", max_length=2000)
+    """Shell commands that make `burnish` available there, such as `source ~/venv/bin/activate`."""
+    command: str = Field("burnish", title="Command", min_length=1, max_length=1000)
+    """The program `burnish` there, if it is not found by that name."""
+    checkpoints: bool = Field(False, title="Copy checkpoints")
+    """Also copy the checkpoints back when a run has ended, so that it can be resumed here."""
+    ssh_config: str = Field("", title="ssh configuration", max_length=1000)
+    """A configuration file for `ssh` other than your own."""
+
+    @field_validator("address")
+    @classmethod
+    def _check_address(cls, address: str) -> str:
+        if not _ADDRESS.fullmatch(address):  # a leading hyphen would be an option of ssh
+            raise ValueError("write it as user@host, or as a Host of your ssh configuration")
+        return address
+
+
+def machines_file() -> Path:
+    """The file that describes the user's machines."""
+    return places.config_folder() / "machines.yaml"
+
+
+def read_machines() -> dict[str, Machine]:
+    """Every machine by name, sorted; none if there is no file. Raises InputError that names the mistake."""
+    path = machines_file()
+    if not path.exists():
+        return {}
+    values = spec_file.read(path)
+    found = {}
+    for name in sorted(values):
+        check_name(name)
+        if not isinstance(values[name], dict):
+            raise InputError("{path}: {name} must have settings such as address", path=path, name=name)
+        found[name] = validate(Machine, values[name], name)
+    return found
+
+
+def write_machines(machines: dict[str, Machine]) -> None:
+    """Replace the file; whatever equals a default is left out."""
+    path = machines_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = {name: machine.model_dump(exclude_defaults=True) for name, machine in sorted(machines.items())}
+    write_whole(path, spec_file.dump(values).encode(), 0o600)
+
+
+def find_machine(name: str) -> Machine:
+    """The machine with that name. Raises InputError that names those there are."""
+    machines = read_machines()
+    if name in machines:
+        return machines[name]
+    if not machines:
+        raise InputError(
+            "there is no machine {name}; add it with: burnish machines add {name} --address USER@HOST", name=name
+        )
+    raise InputError("there is no machine {name}; you have {known}", name=name, known=", ".join(machines))
+
+
+def check_name(name: object) -> None:
+    """Raises InputError for a name that could not be used on a command line."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InputError(
+            "{name}: use letters, digits, dots, hyphens and underscores for a machine's name", name=repr(name)
+        )

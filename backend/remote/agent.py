@@ -1,0 +1,294 @@
+"""The far side of a connection: `burnish _agent FOLDER`, which ssh starts; it ends with its standard input.
+
+It keeps the files that it is sent, starts runs with the commands of this computer, and sends back what grows in a
+run's folder. Runs have supervisors of their own, so they do not notice when the agent ends.
+"""
+
+import hashlib
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from backend.contract.errors import InputError, describe_system_error
+from backend.contract.messages import message
+from backend.contract.processes import python_command
+from backend.contract.run.folder import REQUESTS, RunFolder
+from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path
+from backend.contract.versions import CONTRACT_VERSION, installed_versions
+from backend.remote import protocol
+from backend.remote.protocol import PIECE, ConnectionLost
+from backend.remote.tree import check_digest, check_tree
+
+POLL_SECONDS = 0.25
+"""Between two looks at a growing run: an event should be in the window within two seconds."""
+BEAT_SECONDS = 5.0
+"""The other side takes an agent that says nothing for much longer to be gone."""
+GROWING = ("events.jsonl", "process.log")
+RECORDS = ("plan.json", "facts.json")
+RESULTS = ("model/*", "model/*/*", "predictions*.csv", "predictions*.parquet")
+CHECKPOINTS = ("checkpoints/*/*", "checkpoints/*/*/*")
+_INCOMPLETE = ".part"
+
+
+def run(folder: str) -> int:
+    """Answer until standard input ends."""
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a library's print must not get between the messages
+    agent = _Agent(Path.home() / user_path(folder), reader, writer)
+    try:
+        agent.serve()
+    except ConnectionLost:
+        sys.stderr.write("the connection has ended\n")
+    return 0
+
+
+class _Agent:
+    """Answers one connection."""
+
+    def __init__(self, folder: Path, reader: IO[bytes], writer: IO[bytes]) -> None:
+        self._runs, self._files, self._trees = folder / "runs", folder / "files", folder / "data"
+        self._folder, self._reader, self._writer = folder, reader, writer
+        self._last_sent = 0.0
+        self._received: queue.Queue[tuple[protocol.AnyMessage, bytes] | Exception] = queue.Queue(maxsize=8)
+
+    def serve(self) -> None:
+        """Greet, then answer messages in order. Raises ConnectionLost at the end."""
+        for folder in (self._runs, self._files, self._trees):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._writer.write(protocol.GREETING_LINE)
+        free = shutil.disk_usage(self._folder).free
+        versions = installed_versions(("burnish", "torch", "jax"))
+        self._send(protocol.Greeting(contract_version=CONTRACT_VERSION, versions=versions, folder=str(self._folder), free_bytes=free))  # fmt: skip
+        while True:
+            received = self._wait_for_message()
+            try:
+                self._answer(*received)
+            except InputError as error:
+                self._send(protocol.Refused(reason=str(error)))
+            except OSError as error:
+                self._send(protocol.Refused(reason=describe_system_error(error) or str(error), code=1))
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                self._received.put(protocol.receive(self._reader))
+            except (ConnectionLost, InputError) as error:
+                self._received.put(error)
+                return
+
+    def _wait_for_message(self) -> tuple[protocol.AnyMessage, bytes]:
+        while True:
+            if (received := self._next_message(BEAT_SECONDS)) is not None:
+                return received
+            self._beat()
+
+    def _next_message(self, seconds: float) -> tuple[protocol.AnyMessage, bytes] | None:
+        try:
+            received = self._received.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if isinstance(received, Exception):
+            raise received
+        return received
+
+    def _send(self, sent: protocol.Message, content: bytes = b"") -> None:
+        protocol.send(self._writer, sent, content)
+        self._last_sent = time.monotonic()
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._last_sent >= BEAT_SECONDS:
+            self._send(protocol.Alive())
+
+    def _answer(self, received: protocol.AnyMessage, content: bytes) -> None:
+        match received:
+            case protocol.GetMissing(files=files):
+                self._send(protocol.Missing(files={digest: size for digest in files if (size := self._held(digest)) is not None}))  # fmt: skip
+            case protocol.PutPiece():
+                self._put(received, content)
+            case protocol.Start():
+                self._start(received)
+            case protocol.Resume():
+                self._resume(received)
+            case protocol.Describe(run=run):
+                self._send(_started(self._run(run)))
+            case protocol.Follow():
+                self._follow(received)
+            case _:
+                raise InputError("the agent does not know what to do with this message; update Burnish")
+
+    # Files, kept by the digest of their content
+
+    def _held(self, digest: str) -> int | None:
+        """Bytes of an incomplete file; None if it is complete."""
+        path = self._files / check_digest(digest)
+        if path.exists():
+            return None
+        with suppress(FileNotFoundError):
+            return path.with_suffix(_INCOMPLETE).stat().st_size
+        return 0
+
+    def _put(self, piece: protocol.PutPiece, content: bytes) -> None:
+        """Take a piece; only what is refused is answered, so that pieces follow each other without a pause."""
+        path = self._files / check_digest(piece.digest)
+        part = path.with_suffix(_INCOMPLETE)
+        with part.open("r+b" if piece.offset else "wb") as file:
+            file.seek(piece.offset)
+            file.write(content)
+            if piece.offset + len(content) < piece.total:
+                return
+            file.flush()
+            os.fsync(file.fileno())
+        with part.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != piece.digest:
+            part.unlink()
+            raise InputError("a file arrived damaged, or changed while it was sent; try again")
+        part.replace(path)
+
+    def _build(self, tree: str, files: Mapping[str, str]) -> None:
+        """The folder `tree` with these files, unless it is there."""
+        folder = self._trees / check_tree(tree, files)
+        if folder.exists():
+            return
+        with tempfile.TemporaryDirectory(dir=self._trees) as scratch:
+            made = Path(scratch) / "tree"
+            for name, digest in files.items():
+                path = made.joinpath(*name.split("/"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _link_or_copy(self._files / digest, path)
+            made.rename(folder)
+
+    # Runs
+
+    def _start(self, asked: protocol.Start) -> None:
+        for tree, files in asked.trees.items():
+            self._build(tree, files)
+        with tempfile.TemporaryDirectory() as scratch:
+            spec = Path(scratch) / "spec.yaml"
+            spec.write_text(asked.spec, encoding="utf-8")
+            self._report_started(["train", str(spec), *asked.options])
+
+    def _resume(self, asked: protocol.Resume) -> None:
+        folder = self._run(asked.run)
+        if folder.life() == "alive":
+            self._send(_started(folder))
+        else:
+            self._report_started(["resume", str(folder.path), *asked.options])
+
+    def _report_started(self, arguments: list[str]) -> None:
+        command = python_command("backend", *arguments, "--detach", "--json")
+        environment = {**os.environ, "BURNISH_RUNS": str(self._runs)}
+        with tempfile.TemporaryFile() as said:  # the supervisor keeps a pipe of its own open, but never this one
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, env=environment
+            )
+            result: list[bytes] = []
+            assert process.stdout
+            reading = threading.Thread(target=lambda pipe: result.append(pipe.read()), args=(process.stdout,))
+            reading.start()
+            while process.poll() is None:
+                self._beat()
+                time.sleep(POLL_SECONDS)
+            reading.join()
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip()
+        if process.returncode:
+            reason = words.splitlines()[-1] if words else message("burnish {name} failed", name=arguments[0])
+            self._send(protocol.Refused(reason=reason, code=process.returncode))
+        else:
+            self._send(_started(RunFolder(json.loads(result[0].splitlines()[-1])["run"])))
+
+    def _run(self, path: str) -> RunFolder:
+        folder = RunFolder(self._runs / user_path(path))
+        if not folder.exists():
+            raise InputError("{path} is not a run folder there; it may have been deleted", path=folder.path)
+        folder.check()
+        return folder
+
+    def _follow(self, asked: protocol.Follow) -> None:
+        folder = self._run(asked.run)
+        offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
+        while True:
+            life = folder.life()  # before the last look, so that nothing is missed
+            for name in GROWING:
+                offsets[name] = self._send_growth(folder, name, offsets.get(name, 0))
+            self._send_files(folder, RECORDS, files)
+            if life != "alive":
+                break
+            self._beat()
+            if (received := self._next_message(POLL_SECONDS)) is not None:
+                if not isinstance(received[0], protocol.Ask) or received[0].request not in REQUESTS:
+                    raise InputError("the agent does not know this request; update Burnish")
+                folder.request(received[0].request)
+        self._send_files(folder, (*RESULTS, *(CHECKPOINTS if asked.checkpoints else ())), files)
+        self._send(protocol.Ended(life=life if folder.exists() else "deleted", reason=_reason(folder)))
+
+    def _send_growth(self, folder: RunFolder, name: str, offset: int) -> int:
+        """Send what a file has grown by, whole lines of events; returns its new position."""
+        try:
+            with open_unlinked(folder.path / name) as file:
+                size = os.fstat(file.fileno()).st_size
+                offset = offset if size >= offset else 0  # it was deleted and started again
+                file.seek(offset)
+                while content := file.read(min(PIECE, size - offset)):
+                    if name == GROWING[0] and (whole := content.rfind(b"\n") + 1) < len(content) < PIECE:
+                        content = content[:whole]
+                        if not content:
+                            break
+                    self._send(protocol.Piece(name=name, offset=offset), content)
+                    offset += len(content)
+                    file.seek(offset)
+        except FileNotFoundError:
+            return offset
+        return offset
+
+    def _send_files(self, folder: RunFolder, patterns: tuple[str, ...], sent: dict[str, tuple[int, ...]]) -> None:
+        for path in _matching(folder.path, patterns):
+            name = path.relative_to(folder.path).as_posix()
+            with suppress(FileNotFoundError), open_unlinked(path) as file:
+                status = os.fstat(file.fileno())
+                if sent.get(name) == (status.st_size, status.st_mtime_ns):
+                    continue
+                self._send_file(file, name, status.st_size, status.st_mtime_ns)
+                sent[name] = (status.st_size, status.st_mtime_ns)
+
+    def _send_file(self, file: IO[bytes], name: str, total: int, modified: int) -> None:
+        offset = 0
+        while True:
+            content = file.read(min(PIECE, total - offset))
+            self._send(protocol.Piece(name=name, offset=offset, total=total, modified=modified), content)
+            offset += len(content)
+            if not content or offset >= total:
+                return
+
+
+def _matching(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
+    for pattern in patterns:
+        yield from (path for path in sorted(folder.glob(pattern)) if path.is_file() and is_file_name(path.name))
+
+
+def _reason(folder: RunFolder) -> str:
+    record = folder.exit_record()
+    return record.message if record else ""
+
+
+def _started(folder: RunFolder) -> protocol.Started:
+    return protocol.Started(run=str(folder.path), spec=read_unlinked(folder.spec, MAX_SPEC).decode())
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # not every file system has hard links
+        shutil.copyfile(source, target)

@@ -1,0 +1,232 @@
+"""The near side of a connection: the system's `ssh` with the agent at its other end."""
+
+import os
+import queue
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE
+from typing import TypeVar
+
+from backend.contract.errors import InputError
+from backend.contract.machines import Machine
+from backend.contract.messages import message
+from backend.contract.safe_files import open_regular, user_path
+from backend.contract.safe_text import one_line
+from backend.contract.versions import same_major
+from backend.data.sources.source import Report
+from backend.remote import protocol
+from backend.remote.protocol import PIECE, ConnectionLost
+
+CONNECT_SECONDS = 20
+SILENCE_SECONDS = 45.0
+"""The agent speaks every five seconds; one that says nothing for so long is gone, whatever the network says."""
+END_SECONDS = 5.0
+MOST_NOISE = 1_000_000
+"""Bytes that a login shell may print before the agent greets."""
+MOST_LINES, LONGEST_WORDS = 100, 10_000
+"""Of what is printed as errors, the last lines are kept."""
+_NOT_FOUND = (126, 127)
+"""What a shell exits with if a command is not there, or is not a program."""
+_SSH_FAILED = 255
+AnyReply = TypeVar("AnyReply", bound=protocol.Message)
+
+_REASONS = (
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", message("its host key has changed, so it may be another computer; ask who runs it, then remove the old key with ssh-keygen -R")),
+    ("Host key verification failed", message("its host key is unknown; connect once with ssh in a terminal and compare the fingerprint")),
+    ("Permission denied", message("it does not accept your key; try ssh in a terminal, and load the key into your agent with ssh-add")),
+    ("Could not resolve hostname", message("its name is unknown; check the address and the network")),
+    ("Connection refused", message("nothing answers there; check the address, the port and whether its ssh server is running")),
+    ("No route to host", message("the network does not reach it; check the network or the VPN")),
+    ("Network is unreachable", message("the network does not reach it; check the network or the VPN")),
+    ("timed out", message("it does not answer; check the network, the VPN and whether it is switched on")),
+)  # fmt: skip
+"""What ssh prints → why there is no connection, and what to do."""
+
+
+class Connection:
+    """An open connection. Messages from the agent are read by a thread, so that waiting for one has an end."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin
+        assert process.stdout
+        self.name = name
+        self._process = process
+        self._writer, self._reader = process.stdin, process.stdout
+        self._words: deque[str] = deque(maxlen=MOST_LINES)
+        self._received: queue.Queue[tuple[protocol.AnyMessage, bytes] | Exception] = queue.Queue(maxsize=8)
+        self._heard = time.monotonic()
+        self._hearing = threading.Thread(target=self._hear, daemon=True)
+        self._hearing.start()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def greet(self) -> protocol.Greeting:
+        """The agent's greeting. Raises ConnectionLost, or InputError if its version does not fit."""
+        greeting = self.expect(protocol.Greeting)
+        if not same_major(greeting.contract_version):
+            raise InputError(
+                "{name} has another version of Burnish ({theirs}); install the same one there",
+                name=self.name,
+                theirs=greeting.versions.get("burnish", message("unknown")),
+            )
+        return greeting
+
+    def ask(self, question: protocol.Message, kind: type[AnyReply]) -> AnyReply:
+        """The reply to a question. Raises InputError if it is refused."""
+        self.send(question)
+        return self.expect(kind)
+
+    def send(self, sent: protocol.Message, content: bytes = b"") -> None:
+        """Send a message. Raises ConnectionLost."""
+        try:
+            protocol.send(self._writer, sent, content)
+        except ConnectionLost as error:
+            raise self._lost(error) from None
+
+    def expect(self, kind: type[AnyReply]) -> AnyReply:
+        """The next message, which must be of this kind. Raises InputError if something is refused instead."""
+        while True:
+            received, _ = self.receive() or (None, b"")
+            if isinstance(received, kind):
+                return received
+            if isinstance(received, protocol.Refused):
+                raise InputError("{name}: {reason}", name=self.name, reason=one_line(received.reason))
+            if received is not None and not isinstance(received, protocol.Alive):
+                raise InputError("{name} answered something else than was asked; update Burnish there", name=self.name)
+
+    def receive(self, seconds: float = 1.0) -> tuple[protocol.AnyMessage, bytes] | None:
+        """The next message; None if there is none for so long. Raises ConnectionLost."""
+        try:
+            received = self._received.get(timeout=seconds)
+        except queue.Empty:
+            if time.monotonic() - self._heard > SILENCE_SECONDS:
+                raise ConnectionLost(
+                    message("it has said nothing for {seconds:.0f} s", seconds=SILENCE_SECONDS)
+                ) from None
+            return None
+        if isinstance(received, ConnectionLost):
+            raise self._lost(received)
+        if isinstance(received, Exception):
+            raise received
+        self._heard = time.monotonic()
+        return received
+
+    def put_files(self, files: Mapping[str, Path], report: Report) -> None:
+        """Send the files, by digest, that are not there yet; one that was half sent goes on where it ended."""
+        sizes = {digest: path.stat().st_size for digest, path in files.items()}
+        missing = self.ask(protocol.GetMissing(files=sizes), protocol.Missing).files
+        total, done = sum(sizes[digest] - held for digest, held in missing.items() if digest in sizes), 0
+        for digest, held in missing.items():
+            if digest not in files:
+                continue
+            for sent in self._put(digest, files[digest], held, sizes[digest]):
+                done += sent
+                report(done, total, "bytes")
+        still = self.ask(protocol.GetMissing(files=sizes), protocol.Missing).files  # also waits until all is written
+        if still:
+            raise InputError("{name}: {count} files did not arrive; try again", name=self.name, count=len(still))
+
+    def _put(self, digest: str, path: Path, offset: int, total: int) -> Iterator[int]:
+        with open_regular(path) as file:
+            file.seek(offset)
+            while True:
+                content = file.read(min(PIECE, total - offset))
+                self.send(protocol.PutPiece(digest=digest, offset=offset, total=total), content)
+                offset += len(content)
+                yield len(content)
+                if not content or offset >= total:
+                    return
+
+    def close(self) -> None:
+        """End ssh; the agent ends with it."""
+        for stream in (self._writer, self._reader):
+            with suppress(OSError):
+                stream.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _listen(self) -> None:
+        try:
+            self._skip_noise()
+            while True:
+                self._received.put(protocol.receive(self._reader))
+        except (ConnectionLost, InputError) as error:
+            self._received.put(error)
+        except (OSError, ValueError):  # closed meanwhile
+            self._received.put(ConnectionLost(""))
+
+    def _hear(self) -> None:
+        """Keep the last lines that ssh and the shell print as errors."""
+        assert self._process.stderr
+        with self._process.stderr as errors:
+            while line := errors.readline(LONGEST_WORDS):
+                self._words.append(line.decode(errors="replace"))
+
+    def _skip_noise(self) -> None:
+        passed = 0
+        while (line := self._reader.readline(MOST_NOISE)) != protocol.GREETING_LINE:
+            passed += len(line)
+            if not line or passed > MOST_NOISE:
+                raise ConnectionLost("")
+
+    def _lost(self, error: ConnectionLost) -> ConnectionLost:
+        """Why the connection was lost, from what ssh and the shell printed, and how they ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+            self._hearing.join(END_SECONDS)
+        return ConnectionLost(describe_failure(self._process.poll(), "".join(self._words)) or str(error))
+
+
+def describe_failure(returncode: int | None, words: str) -> str:
+    """Why ssh ended, as a clause that follows the machine's name; empty if it does not say."""
+    if returncode == _SSH_FAILED:
+        for said, reason in _REASONS:
+            if said in words:
+                return reason
+    if returncode in _NOT_FOUND:
+        return message("burnish is not installed there, or its set-up commands do not make it available")
+    if returncode == 2 and "_agent" in words:
+        return message("the Burnish there is too old; install this version there")
+    lines = [line for line in words.splitlines() if line.strip()]
+    return one_line(lines[-1].strip()) if lines else ""
+
+
+def ssh_command(machine: Machine) -> list[str]:
+    """The command that reaches the agent. Whatever a shell there reads is quoted by `shlex`."""
+    script = "\n".join(
+        filter(None, [machine.setup, f"exec {shlex.quote(machine.command)} _agent {shlex.quote(machine.folder)}"])
+    )
+    options = [
+        "BatchMode=yes",  # no password is ever asked
+        f"ConnectTimeout={CONNECT_SECONDS}",
+        "ServerAliveInterval=15",
+        "ServerAliveCountMax=3",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "ClearAllForwardings=yes",
+    ]
+    own = ["-F", str(user_path(machine.ssh_config))] if machine.ssh_config else []
+    return ["ssh", *own, "-T", *(part for option in options for part in ("-o", option)), "--", machine.address, f"exec sh -c {shlex.quote(script)}"]  # fmt: skip
+
+
+@contextmanager
+def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.Greeting]]:
+    """A connection, and the agent's greeting. Raises ConnectionLost with the reason, or InputError."""
+    if shutil.which("ssh") is None:
+        raise InputError("there is no ssh on this computer; install OpenSSH's client")
+    environment = {**os.environ, "LC_ALL": "C"}  # the reasons are recognised in English
+    process = subprocess.Popen(ssh_command(machine), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+    connection = Connection(name, process)
+    try:
+        yield connection, connection.greet()
+    finally:
+        connection.close()

@@ -1,0 +1,177 @@
+"""What two computers say to each other over ssh: a line of JSON each, followed by as many bytes as it announces."""
+
+from typing import IO
+
+import msgspec
+
+from backend.contract.errors import InputError
+
+GREETING_LINE = b"burnish agent 1\n"
+"""The first line of the agent. Whatever a login shell prints before it is passed over."""
+LONGEST_LINE = 16_000_000
+"""Of a message: a model's folder has hundreds of files, a data folder thousands."""
+PIECE = 4_000_000
+"""Bytes of a file that are sent at once."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="message", omit_defaults=True):
+    """The field of every message."""
+
+    size: int = 0
+    """Bytes that follow the line."""
+
+
+class GetMissing(Message, frozen=True, tag=True):
+    """Which of these files, by digest and size, are not there yet?"""
+
+    files: dict[str, int]
+
+
+class PutPiece(Message, frozen=True, tag=True):
+    """A piece of a file. Pieces come in order; the last one completes `total` bytes."""
+
+    digest: str
+    offset: int
+    total: int
+
+
+class Start(Message, frozen=True, tag=True):
+    """Start a run of this spec. `trees` are the folders that it names: tree → relative name → digest."""
+
+    spec: str
+    trees: dict[str, dict[str, str]]
+    options: list[str] = []
+
+
+class Resume(Message, frozen=True, tag=True):
+    """Continue a run, unless it is running."""
+
+    run: str
+    options: list[str] = []
+
+
+class Describe(Message, frozen=True, tag=True):
+    """Which run is this? It need not be running."""
+
+    run: str
+
+
+class Follow(Message, frozen=True, tag=True):
+    """Send what grows in a run's folder, from these positions on, until the run has ended."""
+
+    run: str
+    offsets: dict[str, int] = {}
+    """Bytes of the growing files that have arrived."""
+    files: dict[str, list[int]] = {}
+    """Size and time of modification (ns) of the other files that have arrived."""
+    checkpoints: bool = False
+
+
+class Ask(Message, frozen=True, tag=True):
+    """Make a request to the run that is being followed; see `contract.run.folder.REQUESTS`."""
+
+    request: str
+
+
+class Greeting(Message, frozen=True, tag=True):
+    """The agent's first message."""
+
+    contract_version: str
+    versions: dict[str, str]
+    folder: str
+    """The machine's folder, absolute."""
+    free_bytes: int
+
+
+class Missing(Message, frozen=True, tag=True):
+    """Of the files asked about, those that are not there, and how many bytes of each are."""
+
+    files: dict[str, int]
+
+
+class Started(Message, frozen=True, tag=True):
+    """The run's folder, and its spec with everything resolved."""
+
+    run: str
+    spec: str
+
+
+class Refused(Message, frozen=True, tag=True):
+    """Why something was not done, as one sentence."""
+
+    reason: str
+    code: int = 2
+
+
+class Piece(Message, frozen=True, tag=True):
+    """A piece of a file of the run. A growing file has no `total`; another one is complete with its last byte."""
+
+    name: str
+    offset: int
+    total: int | None = None
+    modified: int = 0
+
+
+class Alive(Message, frozen=True, tag=True):
+    """The agent is still there; sent when it has had nothing else to say for a while."""
+
+
+class Ended(Message, frozen=True, tag=True):
+    """The run has ended and everything is sent. `reason` says why, if no event did."""
+
+    life: str
+    reason: str = ""
+
+
+AnyMessage = (
+    GetMissing
+    | PutPiece
+    | Start
+    | Resume
+    | Describe
+    | Follow
+    | Ask
+    | Greeting
+    | Missing
+    | Started
+    | Refused
+    | Piece
+    | Alive
+    | Ended
+)
+_decoder = msgspec.json.Decoder(AnyMessage)
+
+
+class ConnectionLost(Exception):
+    """The other side is gone; the message says why, as far as that is known."""
+
+
+def send(stream: IO[bytes], message: Message, content: bytes | memoryview = b"") -> None:
+    """Send a message with its content. Raises ConnectionLost."""
+    if content:
+        message = msgspec.structs.replace(message, size=len(content))
+    try:
+        stream.write(msgspec.json.encode(message) + b"\n")
+        stream.write(content)
+        stream.flush()
+    except (OSError, ValueError) as error:  # ValueError: the stream was closed meanwhile
+        raise ConnectionLost(str(error)) from None
+
+
+def receive(stream: IO[bytes]) -> tuple[AnyMessage, bytes]:
+    """The next message and its content. Raises ConnectionLost at the end, InputError if it is not understood."""
+    line = stream.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise ConnectionLost("")
+    try:
+        message = _decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise InputError(
+            "the other computer sent something unknown ({error}); update Burnish there", error=error
+        ) from None
+    if not 0 <= message.size <= PIECE:
+        raise InputError("the other computer announced {size:,} bytes at once; update Burnish there", size=message.size)
+    content = stream.read(message.size)
+    if len(content) < message.size:
+        raise ConnectionLost("")
+    return message, content

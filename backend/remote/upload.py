@@ -1,0 +1,124 @@
+"""What a spec needs of this computer's files, and the same spec as the other computer reads it."""
+
+import glob
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular
+from backend.contract.spec import RunSpec
+from backend.data.sources.source import Report
+from backend.remote.tree import tree_name
+
+GLOB = set("*?[")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The files behind one path of a spec: relative name → file, and what follows the tree's folder in the new path."""
+
+    files: dict[str, Path]
+    inner: str
+
+
+@dataclass
+class Upload:
+    """The files of a spec by digest, the trees that they form, and the values of the spec that become paths there."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    trees: dict[str, dict[str, str]] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    """Dotted key → path relative to the folder of all trees, or a list of them."""
+    before: dict[str, Any] = field(default_factory=dict)
+    """The same keys with this computer's paths."""
+
+    def sizes(self) -> dict[str, int]:
+        """Digest → bytes."""
+        return {digest: path.stat().st_size for digest, path in self.files.items()}
+
+    def values_there(self, folder: str) -> dict[str, Any]:
+        """The values with the absolute paths of the other computer, whose trees are in `folder`."""
+
+        def there(value: Any) -> Any:
+            return [there(one) for one in value] if isinstance(value, list) else f"{folder}/{value}"
+
+        return {key: there(value) for key, value in self.values.items()}
+
+
+def collect(spec: RunSpec, report: Report) -> Upload:
+    """Find and hash everything that a resolved spec names on this computer. Raises InputError."""
+    paths = dict(_paths_of(spec))
+    found = {key: [_find(path, key) for path in _listed(value)] for key, value in paths.items()}
+    every = {path for ones in found.values() for one in ones for path in one.files.values()}
+    digests = _hash(every, report)
+    upload = Upload(before=paths)
+    for key, ones in found.items():
+        inner = []
+        for one in ones:
+            tree = {name: digests[path] for name, path in one.files.items()}
+            upload.trees[tree_name(tree)] = tree
+            upload.files.update({digests[path]: path for path in one.files.values()})
+            inner.append("/".join(filter(None, [tree_name(tree), one.inner])))
+        upload.values[key] = inner if isinstance(paths[key], list) else inner[0]
+    return upload
+
+
+def restore_paths(text: str, upload: Upload) -> str:
+    """The other computer's resolved spec, with the paths of this one."""
+    return spec_file.dump(spec_file.set_values(spec_file.parse(text), upload.before))
+
+
+def _paths_of(spec: RunSpec) -> Iterable[tuple[str, Any]]:
+    for key, value in (("model.name_or_path", spec.model.name_or_path), ("model.tokenizer", spec.model.tokenizer)):
+        if value and Path(value).exists():  # else a name on the hub, which the other computer downloads itself
+            yield key, value
+    source = registry.find("source", spec.data.source, "data.source")
+    values = spec.data.model_dump()
+    for name in source.path_fields:
+        if isinstance(values.get(name), str | list) and values[name]:
+            yield f"data.{name}", values[name]
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+def _find(text: str, key: str) -> _Found:
+    path = Path(text)
+    if path.is_dir():
+        files = {one.relative_to(path).as_posix(): one for one in sorted(path.rglob("*")) if _is_sent(one, path)}
+        if not files:
+            raise InputError("{key}: {path} contains no files", key, key=key, path=path)
+        return _Found(files, "")
+    if path.exists():
+        return _Found({path.name: path}, path.name)
+    if not GLOB & set(text):
+        raise InputError("{key}: {path} does not exist", key, key=key, path=path)
+    base = Path(*path.parts[: next(number for number, part in enumerate(path.parts) if GLOB & set(part))])
+    matching = [Path(one) for one in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207 (as the source reads it)
+    files = {one.relative_to(base).as_posix(): one for one in matching if one.is_file()}
+    if not files:
+        raise InputError("{key}: no file matches {path}", key, key=key, path=path)
+    return _Found(files, path.relative_to(base).as_posix())
+
+
+def _is_sent(path: Path, folder: Path) -> bool:
+    return path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _hash(paths: set[Path], report: Report) -> dict[Path, str]:
+    total, done, found = sum(path.stat().st_size for path in paths), 0, {}
+    for path in sorted(paths):
+        digest = hashlib.sha256()
+        with open_regular(path) as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+                done += len(piece)
+                report(done, total, "bytes")
+        found[path] = digest.hexdigest()
+    return found
