@@ -77,6 +77,14 @@ def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> 
         connection.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
 
 
+def end_there(remote: RemoteRun) -> None:
+    """End a run's processes on its machine, without a checkpoint."""
+    from backend.remote import protocol
+
+    with connected(remote.machine) as (connection, _):
+        connection.ask(protocol.EndNow(run=remote.run), protocol.Done)
+
+
 def start_copy(folder: RunFolder) -> "subprocess.Popen[bytes]":
     """Start the copying of a run that is on another machine; returns the supervisor. Raises InputError or RunFailed."""
     from backend import registry
@@ -158,11 +166,18 @@ def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
 
 
 def _check(name: str) -> int:
-    with connected(name) as (_, greeting):
+    from backend.remote import protocol
+
+    with connected(name) as (connection, greeting):
         print(f"{name} answers")
         for package, version in greeting.versions.items():
-            print(f"  {package:<10} {one_line(version)}")
-        print(f"  {'folder':<10} {one_line(greeting.folder)}, {greeting.free_bytes / 1e9:,.0f} GB free")
+            print(f"  {package:<9} {one_line(version)}")
+        print(f"  {'folder':<9} {one_line(greeting.folder)}, {greeting.free_bytes / 1e9:,.0f} GB free")
+        found = connection.ask(protocol.ListDevices(), protocol.Devices)
+        for device in found.devices:
+            print(f"  {'device':<9} {one_line(device)}")
+        if found.note:
+            print(f"  {'note':<9} {one_line(found.note)}")
     return 0
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
 from backend import process_tree
+from backend.commands import machines
 from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
 from backend.contract.run import queue
@@ -39,7 +40,8 @@ def _request(arguments: Namespace) -> int:
     if waits and kind == "checkpoint":
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
     if getattr(arguments, "now", False) and not waits:
-        _end_now(folder)
+        remote = folder.remote_run()
+        _end_now(folder) if remote is None else machines.end_there(remote)
         print(
             f"{one_line(folder.name)}: its processes are being stopped; burnish resume continues from the last checkpoint"
         )

@@ -47,6 +47,8 @@ class Summary(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     queued: float | None = None
     """When it joined the queue in which it waits."""
+    machine: str = ""
+    """The machine that it runs on, unless it is this one."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -109,7 +111,7 @@ def _print_lines(runs: list[Summary], group: str | None) -> None:
 
 def _line(run: Summary, width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
-    tags = "".join(f"  #{tag}" for tag in run.tags)
+    tags = "".join(f"  #{tag}" for tag in run.tags) + (f"  on {run.machine}" if run.machine else "")
     line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {format_metrics(run.metrics) or run.message}{tags}"
     return one_line(line.rstrip())  # a stranger's run could write further rows by any of its texts
 
@@ -185,6 +187,7 @@ def summary(folder: RunFolder) -> Summary:
     first = _last(found, events.RunStarted)
     plan = _last(found, events.PlanMade)
     state, message = _state_of(folder, found)
+    remote = folder.remote_run()
     cut = next((event.message for event in found if isinstance(event, events.Warned) and event.code == TOO_LONG), "")
     return Summary(
         name=folder.name,
@@ -202,6 +205,7 @@ def summary(folder: RunFolder) -> Summary:
         note=notes.note,
         tags=notes.tags,
         queued=folder.queued_since() if state == "queued" else None,
+        machine=remote.machine if remote else "",
     )
 
 

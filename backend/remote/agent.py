@@ -10,7 +10,6 @@ import os
 import queue
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -45,10 +44,8 @@ def run(folder: str) -> int:
     reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's print must not get between the messages
     agent = _Agent(Path.home() / user_path(folder), reader, writer)
-    try:
+    with suppress(ConnectionLost):  # that is how it ends
         agent.serve()
-    except ConnectionLost:
-        sys.stderr.write("the connection has ended\n")
     return 0
 
 
@@ -120,6 +117,11 @@ class _Agent:
                 self._start(received)
             case protocol.Resume():
                 self._resume(received)
+            case protocol.EndNow(run=run):
+                self._run_command(["stop", str(self._run(run).path), "--now"])
+                self._send(protocol.Done())
+            case protocol.ListDevices():
+                self._send(_list_devices())
             case protocol.Describe(run=run):
                 self._send(_started(self._run(run)))
             case protocol.Follow():
@@ -187,27 +189,26 @@ class _Agent:
             self._report_started(["resume", str(folder.path), *asked.options])
 
     def _report_started(self, arguments: list[str]) -> None:
-        command = python_command("backend", *arguments, "--detach", "--json")
+        said = self._run_command([*arguments, "--detach", "--json"])
+        self._send(_started(RunFolder(json.loads(said.splitlines()[-1])["run"])))
+
+    def _run_command(self, arguments: list[str]) -> bytes:
+        """What a command of this computer prints. Raises InputError with the sentence of one that fails."""
         environment = {**os.environ, "BURNISH_RUNS": str(self._runs)}
-        with tempfile.TemporaryFile() as said:  # the supervisor keeps a pipe of its own open, but never this one
+        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, env=environment
-            )
-            result: list[bytes] = []
-            assert process.stdout
-            reading = threading.Thread(target=lambda pipe: result.append(pipe.read()), args=(process.stdout,))
-            reading.start()
+                python_command("backend", *arguments), stdin=subprocess.DEVNULL, stdout=printed, stderr=said, env=environment
+            )  # fmt: skip
             while process.poll() is None:
                 self._beat()
                 time.sleep(POLL_SECONDS)
-            reading.join()
-            said.seek(0)
-            words = said.read().decode(errors="replace").strip()
-        if process.returncode:
-            reason = words.splitlines()[-1] if words else message("burnish {name} failed", name=arguments[0])
-            self._send(protocol.Refused(reason=reason, code=process.returncode))
-        else:
-            self._send(_started(RunFolder(json.loads(result[0].splitlines()[-1])["run"])))
+            for file in (printed, said):
+                file.seek(0)
+            if process.returncode == 0:
+                return printed.read()
+            lines = said.read().decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else message("burnish {name} failed without a word", name=arguments[0])
+        raise InputError("{reason}", reason=reason)
 
     def _run(self, path: str) -> RunFolder:
         folder = RunFolder(self._runs / user_path(path))
@@ -281,6 +282,16 @@ def _matching(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
 def _reason(folder: RunFolder) -> str:
     record = folder.exit_record()
     return record.message if record else ""
+
+
+def _list_devices() -> protocol.Devices:
+    from backend.hardware.devices import query_devices  # loads pydantic and the engines' lists
+
+    found = query_devices()
+    return protocol.Devices(
+        devices=[f"{one.kind}:{one.index} {one.name}, {one.memory_mb / 1e3:,.0f} GB" for one in found.devices],
+        note=found.note,
+    )
 
 
 def _started(folder: RunFolder) -> protocol.Started:

@@ -54,7 +54,7 @@ def run(folder: RunFolder) -> int:
     folder.claim_devices(())  # it needs none of this computer's
     mirror = _Mirror(folder, remote)
     mirror.continue_events()
-    seconds = FIRST_WAIT
+    seconds = FIRST_WAIT / 2
     while True:
         try:
             return mirror.follow()
@@ -66,7 +66,7 @@ def run(folder: RunFolder) -> int:
             if error.errno not in NO_ROOM:
                 raise
             reason = message("the disk of this computer is full")
-        seconds = FIRST_WAIT if mirror.was_connected else min(2 * seconds, LONGEST_WAIT)
+        seconds = FIRST_WAIT if mirror.connected_seconds() > LONGEST_WAIT else min(2 * seconds, LONGEST_WAIT)
         mirror.report_loss(reason)
         if mirror.wait(seconds):
             return mirror.detach()
@@ -83,7 +83,7 @@ class _Mirror:
         """The line that says how the run ended. It waits for the model and the predictions."""
         self._asked: set[str] = set()
         self._reported = ""
-        self.was_connected = False
+        self._connected: float | None = None
         with suppress(FileNotFoundError):
             os.truncate(folder.events, min(self._position.events_here, folder.events.stat().st_size))
 
@@ -98,7 +98,7 @@ class _Mirror:
 
     def follow(self) -> int:
         """Follow over one connection. Raises ConnectionLost; OSError if something cannot be written here."""
-        self.was_connected = False
+        self._connected = None
         self._held = b""
         self._asked.clear()  # whether a request arrived is unknown
         try:
@@ -106,7 +106,7 @@ class _Mirror:
         except InputError as error:
             raise ConnectionLost(str(error)) from None
         with connect(self._remote.machine, machine) as (connection, _):
-            self.was_connected = True
+            self._connected = time.monotonic()
             self._report_return()
             offsets = {EVENTS: self._position.events, LOG: self._position.log}
             connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._position.files, checkpoints=machine.checkpoints))  # fmt: skip
@@ -123,6 +123,10 @@ class _Mirror:
                         pass
                 if self._pass_requests_on(connection):
                     return self.detach()
+
+    def connected_seconds(self) -> float:
+        """How long the last connection lasted; 0 if there was none."""
+        return 0.0 if self._connected is None else time.monotonic() - self._connected
 
     def wait(self, seconds: float) -> bool:
         """Wait before the next attempt; True if this computer asks to end meanwhile."""

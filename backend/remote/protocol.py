@@ -50,6 +50,27 @@ class Resume(Message, frozen=True, tag=True):
     options: list[str] = []
 
 
+class EndNow(Message, frozen=True, tag=True):
+    """End a run's processes there without a checkpoint."""
+
+    run: str
+
+
+class ListDevices(Message, frozen=True, tag=True):
+    """Which devices can train there?"""
+
+
+class Devices(Message, frozen=True, tag=True):
+    """The devices, a line each, and why there are no others."""
+
+    devices: list[str]
+    note: str = ""
+
+
+class Done(Message, frozen=True, tag=True):
+    """What was asked is done."""
+
+
 class Describe(Message, frozen=True, tag=True):
     """Which run is this? It need not be running."""
 
@@ -128,13 +149,17 @@ AnyMessage = (
     | PutPiece
     | Start
     | Resume
+    | EndNow
     | Describe
+    | ListDevices
     | Follow
     | Ask
     | Greeting
     | Missing
     | Started
     | Refused
+    | Devices
+    | Done
     | Piece
     | Alive
     | Ended

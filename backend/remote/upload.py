@@ -4,18 +4,18 @@ import glob
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.safe_files import open_regular
+from backend.contract.safe_files import check_inside, open_regular
 from backend.contract.spec import RunSpec
+from backend.data.data_files import pattern_files
 from backend.data.sources.source import Report
 from backend.remote.tree import tree_name
-
-GLOB = set("*?[")
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,18 @@ def _find(text: str, key: str) -> _Found:
         return _Found(files, "")
     if path.exists():
         return _Found({path.name: path}, path.name)
-    if not GLOB & set(text):
+    if not glob.has_magic(text):
         raise InputError("{key}: {path} does not exist", key, key=key, path=path)
-    base = Path(*path.parts[: next(number for number, part in enumerate(path.parts) if GLOB & set(part))])
-    matching = [Path(one) for one in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207 (as the source reads it)
-    files = {one.relative_to(base).as_posix(): one for one in matching if one.is_file()}
-    if not files:
-        raise InputError("{key}: no file matches {path}", key, key=key, path=path)
+    base = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
+    files = {one.relative_to(base).as_posix(): one for one in pattern_files(text)}
     return _Found(files, path.relative_to(base).as_posix())
 
 
 def _is_sent(path: Path, folder: Path) -> bool:
-    return path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    if not path.is_file() or any(part.startswith(".") for part in path.relative_to(folder).parts):
+        return False
+    check_inside(path, folder)  # a stranger's folder could hold a link to the user's other files
+    return True
 
 
 def _hash(paths: set[Path], report: Report) -> dict[Path, str]:

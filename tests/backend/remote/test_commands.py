@@ -1,0 +1,258 @@
+"""Tests that a run starts on another machine from a terminal, ends here with its results, and can be stopped, left and adopted."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.contract import spec_file
+from backend.contract.machines import Machine, machines_file, write_machines
+from backend.contract.resources import resource
+from backend.contract.run.folder import RunFolder, run_folders
+from tests import in_process
+
+Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
+Until = Callable[[Callable[[], object]], None]
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin{os.pathsep}/sbin")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def burnish(tmp_path: Path, runs: Path) -> Burnish:
+    """Runs one command here."""
+
+    def call(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        return in_process.call(list(map(str, arguments)), tmp_path, {**os.environ, "BURNISH_RUNS": str(runs)})
+
+    return call
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """Two steps of the demo; the files' names are relative to the spec."""
+    shutil.copytree(resource("demo", "bert-tiny"), tmp_path / "bert")
+    lines = resource("demo", "sentiment", "train.csv").read_text(encoding="utf-8").splitlines()[:49]
+    (tmp_path / "reviews.csv").write_text("\n".join(lines), encoding="utf-8")
+    values = {
+        "version": 1,
+        "name": "reviews",
+        "task": {"type": "text_classification"},
+        "model": {"name_or_path": "bert"},
+        "data": {"source": "files", "train": "reviews.csv", "validation": 0.25, "columns": {"text": "text", "label": "label"}},
+        "training": {"max_steps": 2, "batch_size": 8, "learning_rate": 1e-4, "epochs": 1, "warmup": 0},
+        "hardware": {"engine": "torch", "device": "cpu"},
+    }  # fmt: skip
+    path = tmp_path / "spec.yaml"
+    path.write_text(spec_file.dump(values), encoding="utf-8")
+    return path
+
+
+def _losses(folder: RunFolder) -> list[float]:
+    lines = map(json.loads, folder.events.read_text().splitlines()) if folder.events.exists() else ()
+    return [line["loss"] for line in lines if line["event"] == "StepFinished"]
+
+
+# Machines
+
+
+def test_machine_is_described_changed_and_forgotten(burnish: Burnish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    assert "there are no machines yet" in burnish("machines").stdout
+    assert burnish("machines", "add", "lab", "--address", "me@lab").returncode == 0
+    burnish("machines", "add", "lab", "--folder", "/scratch/me")
+    assert json.loads(burnish("machines", "--json").stdout)["machines"]["lab"]["address"] == "me@lab"
+    assert spec_file.read(machines_file()) == {"lab": {"address": "me@lab", "folder": "/scratch/me"}}
+    burnish("machines", "remove", "lab")
+    assert spec_file.parse(machines_file().read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["machines", "add", "lab"], "lab: give its address, for example --address user@host"),
+        (["machines", "add", "lab", "--address=-oProxyCommand=x"], "lab.address: .*write it as user@host"),
+        (["machines", "add", "a b", "--address", "x"], "'a b': use letters, digits"),
+        (["machines", "remove", "gone"], "there is no machine gone"),
+        (["machines", "check", "gone"], "there is no machine gone"),
+        (["train", "spec.yaml", "--on", "gone"], "there is no machine gone"),
+        (["adopt", "lab"], "lab: write it as NAME:FOLDER"),
+        (["adopt", "gone:run"], "there is no machine gone"),
+    ],
+)
+@pytest.mark.usefixtures("spec")
+def test_mistake_is_one_sentence(burnish: Burnish, tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str) -> None:  # fmt: skip
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    result = burnish(*arguments)
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert re.search(sentence, result.stderr)
+    assert not runs.exists()
+    assert not machines_file().exists()
+
+
+def test_mistake_in_the_file_is_named(burnish: Burnish, machine: Machine) -> None:
+    machines_file().write_text("lab: {address: me@lab, foldr: x}\n")
+    result = burnish("machines")
+    assert result.returncode == 2
+    assert "lab.foldr" in result.stderr
+
+
+def test_check_names_versions_folder_and_devices(burnish: Burnish, machine: Machine, place: Path) -> None:
+    result = burnish("machines", "check", "lab")
+    assert result.returncode == 0, result.stderr
+    assert str(place) in result.stdout
+    assert "device    cpu" in result.stdout
+
+
+def test_machine_that_does_not_answer_leaves_nothing_behind(
+    burnish: Burnish, machine: Machine, spec: Path, runs: Path, use_ssh: Callable[[str], None]
+) -> None:
+    use_ssh('echo "ssh: connect to host lab port 22: Connection refused" >&2; exit 255')
+    result = burnish("train", spec, "--on", "lab")
+    assert result.returncode == 2
+    assert "no connection to lab: nothing answers there" in result.stderr.splitlines()[-1]
+    assert not runs.exists()
+
+
+def test_spec_that_is_refused_there_leaves_nothing_behind(
+    burnish: Burnish, machine: Machine, spec: Path, runs: Path, place: Path
+) -> None:
+    result = burnish("train", spec, "--on", "lab", "--set", "data.columns.label=stars")
+    assert result.returncode == 2
+    assert "stars" in result.stderr.splitlines()[-1]
+    assert not runs.exists()
+    assert run_folders(place / "runs") == []
+
+
+# Runs
+
+
+def _check_whole_run(burnish: Burnish, runs: Path, spec: Path, place: Path, until: Until) -> None:
+    here = burnish("train", spec, "--run-folder", runs / "here")
+    there = burnish("train", spec, "--on", "lab", "--run-folder", runs / "there", "--json")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    near, far = RunFolder(runs / "there"), run_folders(place / "runs")[0]
+    assert _losses(near) == _losses(RunFolder(runs / "here"))
+    assert near.predictions().read_bytes() == (runs / "here" / "predictions.csv").read_bytes()
+    assert near.events.read_bytes() == far.events.read_bytes()
+    assert json.loads(there.stdout.splitlines()[-1])["model"] == str(near.model)
+    assert spec_file.read_run(near.spec)["data"]["train"] == str(spec.with_name("reviews.csv"))
+    assert "on lab" in burnish("runs").stdout
+    assert burnish("resume", near.path).returncode == 2  # it has finished, as the machine says
+    adopted = burnish("adopt", f"lab:{far.name}", "--run-folder", runs / "adopted", "--json")
+    assert adopted.returncode == 0, adopted.stderr
+    until(lambda: RunFolder(runs / "adopted").life() == "ended")
+    assert _losses(RunFolder(runs / "adopted")) == _losses(near)
+    assert (runs / "adopted" / "model" / "model.safetensors").read_bytes() == (near.model / "model.safetensors").read_bytes()  # fmt: skip
+
+
+def test_run_there_equals_the_run_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    _check_whole_run(burnish, runs, spec, place, until)
+
+
+def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
+    started = burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
+    assert started.returncode == 0, started.stderr
+    near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
+    until(lambda: _losses(near))
+    record = near.process_record()
+    assert record
+    os.kill(record.supervisor_pid, 9)  # the laptop goes
+    until(lambda: near.life() == "lost")
+    assert far.life() == "alive"
+    assert burnish("resume", near.path, "--detach").returncode == 0
+    steps = len(_losses(near))
+    until(lambda: len(_losses(near)) > steps)
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert json.loads(near.events.read_text().splitlines()[-1])["state"] == "stopped"
+    assert _losses(near) == _losses(far)
+    assert (near.model / "model.safetensors").exists()
+
+
+def test_run_is_ended_there_at_once(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
+    burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
+    near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
+    until(lambda: _losses(near))
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: (far.life(), near.life()) == ("ended", "ended"))
+
+
+# The real ssh
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A real ssh server with keys of its own at a local port; `lab` is reached through it."""
+    monkeypatch.setenv("PATH", os.environ["PATH"].partition(os.pathsep)[2])  # no longer the program of the test
+    assert SSHD
+    for name in ("host_key", "client_key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    port = _free_port()
+    (tmp_path / "authorized_keys").write_bytes((tmp_path / "client_key.pub").read_bytes())
+    host_key = (tmp_path / "host_key.pub").read_text()
+    (tmp_path / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}")
+    (tmp_path / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host_key\nAuthorizedKeysFile {tmp_path}/authorized_keys\n"
+        f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+    )
+    (tmp_path / "ssh_config").write_text(
+        f"Host lab\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {tmp_path}/client_key\n  IdentitiesOnly yes\n"
+        f"  UserKnownHostsFile {tmp_path}/known_hosts\n"
+    )
+    setup = f"export OMP_NUM_THREADS=1 BURNISH_CACHE='{tmp_path}/cache'"  # a real server passes no variables on
+    own = {"address": "lab", "ssh_config": str(tmp_path / "ssh_config"), "setup": setup}
+    write_machines({"lab": machine.model_copy(update=own)})
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    server = subprocess.Popen([SSHD, "-D", "-f", tmp_path / "sshd_config", "-E", tmp_path / "sshd.log"])
+    yield
+    server.terminate()
+    server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+needs_sshd = pytest.mark.skipif(SSHD is None or sys.platform == "win32", reason="needs the program sshd")
+
+
+@needs_sshd
+def test_real_ssh_server_runs_and_returns_a_run(burnish: Burnish, sshd: None, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    until(lambda: burnish("machines", "check", "lab").returncode == 0)
+    _check_whole_run(burnish, runs, spec, place, until)
+
+
+@needs_sshd
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("known_hosts", "", "its host key is unknown"),
+        ("known_hosts", "CHANGED", "its host key has changed"),
+        ("authorized_keys", "", "it does not accept your key"),
+    ],
+)
+def test_real_ssh_server_is_checked(burnish: Burnish, sshd: None, tmp_path: Path, until: Until, file: str, content: str, reason: str) -> None:  # fmt: skip
+    until(lambda: burnish("machines", "check", "lab").returncode == 0)
+    before = (tmp_path / file).read_text()
+    changed = f"{before.split()[0]} {(tmp_path / 'client_key.pub').read_text()}" if content else ""
+    (tmp_path / file).write_text(changed)
+    result = burnish("machines", "check", "lab")
+    assert result.returncode == 2
+    assert f"no connection to lab: {reason}" in result.stderr
