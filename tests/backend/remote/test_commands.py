@@ -233,12 +233,14 @@ def _free_port() -> int:
 needs_sshd = pytest.mark.skipif(SSHD is None or sys.platform == "win32", reason="needs the program sshd")
 
 
+@pytest.mark.slow
 @needs_sshd
 def test_real_ssh_server_runs_and_returns_a_run(burnish: Burnish, sshd: None, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     until(lambda: burnish("machines", "check", "lab").returncode == 0)
     _check_whole_run(burnish, runs, spec, place, until)
 
 
+@pytest.mark.slow
 @needs_sshd
 @pytest.mark.parametrize(
     ("file", "content", "reason"),
