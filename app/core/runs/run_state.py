@@ -20,6 +20,8 @@ STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
 KEPT_SAMPLES = 60
 """Evaluations whose sample rows are held."""
+STARTING = ("", "finding model", "loading data", "tokenising", "loading model")
+"""Stages before the first step."""
 COMPILING_LINE_SECONDS = 1.0
 """A program that was compiled in less gets no journal line."""
 
@@ -137,7 +139,7 @@ class RunState:
         """The state according to the events alone: starting, running, or how the last attempt ended."""
         if self.finished is not None:
             return self.finished.state
-        return "running" if self.step or self.stage not in ("", "loading data", "loading model") else "starting"
+        return "running" if self.step or self.stage not in STARTING else "starting"
 
     @property
     def total_steps(self) -> int:
@@ -176,8 +178,15 @@ class RunState:
         """The name of the most important metric; empty before the first evaluation."""
         if self.plan and self.plan.best_metric:
             return self.plan.best_metric
-        names = list(self.evaluations[-1].metrics) if self.evaluations else []
-        return next((name for name in names if name != "loss"), "loss" if names else "")
+        return next(iter(self.metric_names), "loss" if "loss" in self.metric_series else "")
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The validation metrics but the loss: the task's own in its order, else whatever was measured."""
+        order = [*self.plan.metrics] if self.plan else []
+        names = [name for name in self.metric_series if name.rpartition("/")[2] != "loss"]
+        own = [name for name in names if name.rpartition("/")[2] in order]  # not of a label, as `f1_PER`
+        return sorted(own, key=lambda name: order.index(name.rpartition("/")[2])) or names
 
     def greater_is_better(self, metric: str) -> bool | None:
         """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None if unknown."""
@@ -236,6 +245,9 @@ class RunState:
                 return tr("from step {step} (lowest evaluation loss)", step=shown)
             metric = inside(formatting.metric_title(decides))
             return tr("from step {step} (best {metric})", step=shown, metric=metric)
+        if step == self.step and decides and self.best is not None:  # as when it was stopped
+            best = formatting.group_digits(self.best.step)
+            return tr("from step {step} (last step; the best was step {best})", step=shown, best=best)
         if step == self.step:
             return tr("from step {step} (last step)", step=shown)
         return tr("from step {step}", step=shown)

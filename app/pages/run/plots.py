@@ -121,7 +121,7 @@ class RunPlots(RememberedSplitter):
 
     @property
     def metrics(self) -> LivePlot:
-        """The plot of the metrics, or of those that are shares if there are others too."""
+        """The plot of the metrics, of several scales that of the first."""
         return self.metric_plots[0]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -226,8 +226,7 @@ class RunPlots(RememberedSplitter):
 
     def show_state(self, state: RunState) -> bool:
         """Send new points to all plots for a few milliseconds; returns whether there are more."""
-        names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
-        groups = _by_scale(names, state)
+        groups = _by_scale(state.metric_names[: len(COLORS)], state)
         if groups != self._metric_names or _metric_titles(groups) != self._metric_titles:
             self._use_metrics(groups)
         self._show_marks(state)
@@ -389,10 +388,11 @@ def _frameless(plot: LivePlot) -> LivePlot:
 
 def _by_scale(names: Sequence[str], state: RunState) -> list[list[str]]:
     """The shares, between -1 and 1, apart from the others: an accuracy beside a perplexity would be a line at 0."""
-    groups: dict[bool, list[str]] = {True: [], False: []}
+    groups: dict[bool, list[str]] = {}
     for name in names:
-        groups[all(isnan(value) or abs(value) <= 1 for value in state.metric_series[name].ys)].append(name)
-    return [group for group in groups.values() if group]
+        is_share = all(isnan(value) or abs(value) <= 1 for value in state.metric_series[name].ys)
+        groups.setdefault(is_share, []).append(name)
+    return [*groups.values()]
 
 
 def _metric_titles(groups: Sequence[Sequence[str]]) -> list[str]:

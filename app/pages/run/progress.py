@@ -272,7 +272,7 @@ class ProgressTiles(QStackedWidget):
             tile.set_value(formatting.number(state.last_metric(name)), sub)
             return
         sub = (
-            tr("best {best} at step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
+            tr("best {best} · step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
             if best is not None
             else "\u00a0"
         )
@@ -329,6 +329,7 @@ class ProgressTiles(QStackedWidget):
     def _show_rows(self) -> None:
         for number, tile in enumerate(self.tiles.values()):
             tile.setVisible(number < self._columns or not self._is_low)
+        self.updateGeometry()  # the numbers do not tell while the sentence stands in their place
 
     def _arrange(self, columns: int) -> None:
         if columns == self._columns:
@@ -370,4 +371,4 @@ def _metric_beside_loss(state: RunState) -> str:
     """The deciding metric; if that is the loss, which has a tile of its own, the first other one, such as perplexity."""
     if state.main_metric not in ("", "loss"):
         return state.main_metric
-    return next((name for name in state.metric_series if name != "loss" and "/" not in name), "")
+    return next((name for name in state.metric_names if "/" not in name), "")

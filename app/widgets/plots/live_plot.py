@@ -32,6 +32,8 @@ __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
 ALONE = 0.5
 """What is shown at either side of a point that is the only one."""
+LEAST_HEIGHT = 0.01
+"""Of its values, what a plot shows at least: numbers on a finer axis would have more digits than there is room for."""
 ABOVE_AXIS = 6
 """Pixels between the axis and the middle of a tick."""
 
@@ -274,8 +276,9 @@ class LivePlot(Card):
         low, high = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if bounds else (0.0, 1.0)
         if self._logarithmic:
             low, high = self._log_bounds(high)
-        if low == high:  # so does one height
-            low, high = low - max(abs(low) * 1e-3, 1e-12), high + max(abs(high) * 1e-3, 1e-12)
+        lacking = max(LEAST_HEIGHT * max(abs(low), abs(high)), 1e-12) - (high - low)
+        if lacking > 0:  # so does one height
+            low, high = low - lacking / 2, high + lacking / 2
         high += (high - low) * self.marks.taken / (1 - self.marks.taken)  # words of marks stand above the curves
         span = QRectF(left, low, max(right - left, 1e-12), max(high - low, 1e-12))
         if self._fits(span):

@@ -226,6 +226,15 @@ def undecided(total: int = 100) -> events.PlanMade:
     )
 
 
+def test_metrics_of_the_task_are_named_in_its_order_without_those_of_a_label():
+    known = {"loss": False, "f1": True, "accuracy": True}
+    measured = {"accuracy": 0.9, "f1_PER": 0.2, "loss": 0.4, "f1": 0.3, "a.conll/loss": 0.4, "a.conll/f1": 0.3}
+    scored = msgspec.structs.replace(evaluation(3, 0.9), metrics=measured)
+    state = folded(msgspec.structs.replace(undecided(), metrics=known), scored)
+    assert state.metric_names == ["f1", "a.conll/f1", "accuracy"]
+    assert state.main_metric == "f1"
+
+
 def test_the_best_of_a_metric_is_its_own_best_where_the_loss_decides():
     state = folded(undecided(), evaluation(1, 0.85, best=True), evaluation(2, 0.91), evaluation(3, 0.86))
     assert state.main_metric == "accuracy"
@@ -241,6 +250,7 @@ def test_the_best_of_a_metric_is_its_own_best_where_the_loss_decides():
         ("accuracy", 3, "from step 3 (best accuracy)"),
         ("loss", 3, "from step 3 (lowest evaluation loss)"),
         (None, 7, "from step 7 (last step)"),
+        ("accuracy", 7, "from step 7 (last step; the best was step 3)"),
         ("accuracy", 5, "from step 5"),
     ],
 )

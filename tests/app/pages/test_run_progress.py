@@ -105,6 +105,27 @@ def test_the_first_step_brings_the_tiles_and_moves_nothing(qtbot, tiles: Progres
     assert below.geometry() == before
 
 
+def test_tiles_have_the_room_of_two_rows_when_the_window_became_narrow_before_the_first_step(
+    qtbot, tiles: ProgressTiles
+):
+    page = QWidget()
+    qtbot.addWidget(page)
+    column = QVBoxLayout(page)
+    column.addWidget(tiles)
+    column.addWidget(QWidget(), 1)
+    page.resize(1700, 600)
+    page.show()
+    state = started()
+    tiles.show_state(state, RunStatus("running"))
+    QApplication.processEvents()
+    page.resize(1000, 600)
+    QApplication.processEvents()
+    take_step(state)
+    tiles.show_state(state, RunStatus("running"))
+    QApplication.processEvents()
+    assert tiles.height() == tiles.sizeHint().height() > 2 * tiles.tiles["loss"].minimumSizeHint().height()
+
+
 def test_one_row_of_tiles_keeps_no_window_wide(qtbot, tiles: ProgressTiles):
     state = started()
     take_step(state)

@@ -353,6 +353,18 @@ def test_words_of_marks_are_left_out_of_a_plot_too_low_for_them(qtbot, plot: Liv
         qtbot.waitUntil(lambda: label.isVisible() == is_shown)  # noqa: B023
 
 
+@pytest.mark.parametrize("value", [0.04973, 0.33401, 692.61])
+def test_an_axis_has_numbers_where_the_curve_hardly_varies(monkeypatch, plot: LivePlot, value: float):
+    plot.append("loss", np.arange(100), np.ones(100) * value)
+    plot.redraw()
+    painted: list[str] = []
+    axis = plot._axes["left"]
+    monkeypatch.setattr(axis, "drawPicture", lambda _, line, ticks, texts: painted.extend(text for *_, text in texts))
+    axis.picture = None
+    plot.grab()
+    assert len(painted) >= 2  # pyqtgraph leaves out those that are wider than the axis
+
+
 def test_the_first_curve_lies_above_the_others(qtbot, styled):
     made = LivePlot("Metrics", [SeriesStyle("a", "a", "markers"), SeriesStyle("b", "b", "markers")])
     qtbot.addWidget(made)
