@@ -208,9 +208,9 @@ def step_line(event: events.StepFinished) -> str:
     )
 
 
-def evaluation_line(event: events.EvaluationFinished, *, is_best: bool) -> str:
-    """One journal line about an evaluation."""
-    values = "  ".join(f"{inside(metric_title(name))} {number(value)}" for name, value in event.metrics.items())
+def evaluation_line(event: events.EvaluationFinished, names: Iterable[str], *, is_best: bool) -> str:
+    """One journal line about an evaluation, with the metrics of these names."""
+    values = "  ".join(f"{inside(metric_title(name))} {number(event.metrics[name])}" for name in names)
     return tr(
         "step {step:>6}  {split}: {values}{value}",
         step=event.step,

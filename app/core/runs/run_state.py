@@ -183,8 +183,10 @@ class RunState:
     @property
     def metric_names(self) -> list[str]:
         """The validation metrics but the loss: the task's own in its order, else whatever was measured."""
+        return self._own_metrics([name for name in self.metric_series if name.rpartition("/")[2] != "loss"])
+
+    def _own_metrics(self, names: list[str]) -> list[str]:
         order = [*self.plan.metrics] if self.plan else []
-        names = [name for name in self.metric_series if name.rpartition("/")[2] != "loss"]
         own = [name for name in names if name.rpartition("/")[2] in order]  # not of a label, as `f1_PER`
         return sorted(own, key=lambda name: order.index(name.rpartition("/")[2])) or names
 
@@ -389,7 +391,7 @@ class RunState:
         if self._is_best(event):
             self.best = event
         is_best = event.is_best and not self._is_at_chance(event)
-        self._note(event, formatting.evaluation_line(event, is_best=is_best))
+        self._note(event, formatting.evaluation_line(event, self._own_metrics([*event.metrics]), is_best=is_best))
 
     def _rows_sampled(self, event: events.RowsSampled) -> None:
         self.samples[event.step] = translate_messages(event)

@@ -367,9 +367,11 @@ class LivePlot(Card):
             (self.body if below else self.corner).insertWidget(0, self._legend)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place the legend again for the new width."""
+        """Place the legend again for the new width, and the words of marks for the new height."""
         super().resizeEvent(event)
         self._place_legend()
+        self._grid_missing = True
+        self._ask()
 
 
 # One plot is redrawn per turn: Qt paints all changed widgets together, and six plots at once would stop everything else

@@ -63,7 +63,7 @@ class PlotMarks:
     def show_between(self, first: float, last: float) -> None:
         """Hide lines beyond these x, and put the words of the others into rows, the newest first.
 
-        Words that find no room are hidden, and so are equal words that would overlap.
+        Words that find no room, which the edge would cut too, are hidden, and so are equal words that would overlap.
         """
         self._view = (first, last)
         taken: list[tuple[str, int, float, float]] = []
@@ -75,7 +75,8 @@ class PlotMarks:
                 continue
             left, right = self._reach(item, (x - first) / (last - first) if first < last < inf else 0.0)
             beside = [(words, row) for words, row, begin, end in taken if begin < right and left < end]
-            free = next((row for row in rows if all(one != row for _, one in beside)), None)
+            is_cut = first < last < inf and (left < 0 or right > self._width())
+            free = None if is_cut else next((row for row in rows if all(one != row for _, one in beside)), None)
             is_shown = item.isVisible() and free is not None and all(words != text for words, _ in beside)
             item.label.setVisible(is_shown)
             if is_shown and free is not None:
@@ -90,11 +91,14 @@ class PlotMarks:
         tallest = max((item.label.boundingRect().height() for item in self.items if item.label), default=0.0)
         return tallest / max(1.0, view.height())
 
-    def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
-        """The pixel range of a line's text, for a line at this share of the width: on the side with more room."""
+    def _width(self) -> float:
         view = self._plot.vb
         assert view is not None, "a plot has its view from the start"
-        place, width = share * view.width(), item.label.boundingRect().width()
+        return view.width()
+
+    def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
+        """The pixel range of a line's text, for a line at this share of the width: on the side with more room."""
+        place, width = share * self._width(), item.label.boundingRect().width()
         return (place, place + width) if share < 0.5 else (place - width, place)
 
     def near(self, x: float, width: float) -> list[str]:

@@ -12,7 +12,7 @@ from backend.contract.run.folder import RunFolder, run_folders
 from backend.helper.query import Arguments, Query, ReportProgress, require_list
 
 TITLES = {
-    "features": ("Tokenised features", message("Recreated by the next run that needs them.")),
+    "features": ("Tokenized features", message("Recreated by the next run that needs them.")),
     "lengths": ("Measured lengths", message("Measured again when you view them.")),
     "report": ("Data reports", message("Recreated when needed.")),
     "tables": ("Cached rows", message("Read again from your files; rows from the Hub are downloaded again.")),

@@ -23,6 +23,7 @@ from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run import events
 from backend.contract.spec.section import validate
 from backend.contract.spec.training import TrainingSection
+from backend.helper.queries import storage
 
 CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]
 
@@ -137,6 +138,10 @@ def test_every_field_for_messages_is_one_of_the_contract():
     }
     assert sorted(FIELDS - {name for _, name in known}) == []
     assert sorted(NAMES - {".".join(each) for each in known}) == []
+
+
+def test_parts_of_the_cache_have_titles_in_the_windows_language(german: None):
+    assert [title for title, _ in storage.TITLES.values() if translate_message(title) == title] == []
 
 
 def test_a_device_of_another_host_is_named_in_the_windows_language(german: None):

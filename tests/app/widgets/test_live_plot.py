@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 from app import theme
-from app.widgets.plots.live_plot import LivePlot, SeriesStyle, short_number
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle, redraw_turns, short_number
 from app.widgets.plots.plot_axis import PlotAxis
 from app.widgets.plots.plot_series import MAX_RAW, MAX_SMOOTH, RunningMean
 
@@ -350,6 +350,26 @@ def test_words_of_marks_are_left_out_of_a_plot_too_low_for_them(qtbot, plot: Liv
     for height, is_shown in ((420, True), (110, False), (420, True)):
         plot.setFixedHeight(height)
         plot.redraw()
+        qtbot.waitUntil(lambda: label.isVisible() == is_shown)  # noqa: B023
+
+
+def test_words_of_marks_leave_a_plot_that_becomes_too_low_although_its_range_stays(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(101), np.linspace(0.05, 0.95, 101))
+    plot.set_marks([(50, "best", "success")])
+    label = plot.marks.items[0].label
+    for _ in range(3):
+        plot.redraw()
+    qtbot.waitUntil(lambda: label.isVisible() and not redraw_turns()._waiting)
+    plot.resize(700, 150)
+    qtbot.waitUntil(lambda: not label.isVisible())
+
+
+def test_words_of_marks_that_the_edge_would_cut_are_left_out(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(101), np.linspace(1, 2, 101))
+    plot.set_marks([(40, "lowest evaluation loss", "success")])
+    label = plot.marks.items[0].label
+    for width, is_shown in ((500, True), (200, False), (500, True)):
+        plot.resize(width, 400)
         qtbot.waitUntil(lambda: label.isVisible() == is_shown)  # noqa: B023
 
 
