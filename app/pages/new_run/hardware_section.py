@@ -47,8 +47,8 @@ AUTOMATIC = {
 ELSEWHERE = {"engine", "device", "devices", "precision"}
 """Settings that have a place of their own in the section."""
 
-OF_PROCESSES = {"strategy", "cpu_offload"}
-"""Settings for several processes."""
+OF_PROCESSES = ("strategy", "cpu_offload")
+"""An engine's settings for several processes, which stand below their number."""
 
 
 class HardwareSection(Section):
@@ -257,7 +257,13 @@ class HardwareSection(Section):
             self._more.removeWidget(self.form)
             self.form.deleteLater()
         own = json_schema.resolve(entry.settings).get("properties", {}) if entry is not None else {}
-        fields = {**self._schema.get("properties", {}), **own}
+        shared = self._schema.get("properties", {})
+        fields = {}
+        for key, field in shared.items():
+            fields |= {key: field}
+            if key == "processes":
+                fields |= {name: own[name] for name in OF_PROCESSES if name in own}
+        fields |= own
         left = json_schema.without({**self._schema, "properties": fields}, ELSEWHERE)
         self.form = SchemaForm(json_schema.fold(left), prefix="hardware")
         self.form.setProperty("engine", entry.name if entry is not None else "")

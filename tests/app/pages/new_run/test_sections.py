@@ -129,6 +129,8 @@ def test_a_strategy_for_several_processes_is_offered_where_there_may_be_several(
         demo.change(key, value)
         offered.append([name for name in card.form.keys() if name in ("hardware.strategy", "hardware.cpu_offload")])  # noqa: SIM118
     assert offered == [[], ["hardware.strategy"], ["hardware.strategy", "hardware.cpu_offload"]]
+    shown = list(card.form.keys())
+    assert shown.index("hardware.strategy") == shown.index("hardware.processes") + 1
 
 
 def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(demo):
