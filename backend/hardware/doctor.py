@@ -154,7 +154,8 @@ def _install_command(packages: list[str]) -> str:
 def _display() -> Finding:
     if has_display():
         return Finding("fine", message("a display is available"))
-    return Finding("note", message("no display is available: the window cannot open, but every command works"), "")
+    words = message("no display is available: the window cannot open, but every command works")
+    return Finding("note", words, about="display")
 
 
 def _caches() -> Iterator[Finding]:

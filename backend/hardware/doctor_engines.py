@@ -34,8 +34,8 @@ class Finding(msgspec.Struct, frozen=True):
     state: State
     text: str
     mend: str = ""
-    about: Literal["", "device"] = ""
-    """`device` for what says which devices can train; the window shows that first."""
+    about: Literal["", "device", "display"] = ""
+    """`device` for what says which devices can train: the window shows that first, and nothing of its own display."""
 
 
 def engines() -> list[EngineEntry]:

@@ -63,9 +63,9 @@ def _steps(run: RunSummary) -> str:
 _ALL = (
     Column("run", tr("Run"), lambda run: run.title.casefold(), lambda run: run.title),
     Column("state", tr("State"), _state_rank, state_words, width=136),
-    Column("task", tr("Task"), task_words, task_words, width=168, leaves=4),
+    Column("task", tr("Task"), task_words, task_words, width=196, leaves=4),
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
-    Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=112, leaves=3),
+    Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=132, leaves=3),
     Column("best", tr("Best"), lambda run: run.best, _best, width=156, largest_first=True),
     Column("steps", tr("Steps"), lambda run: run.step, _steps, width=116, leaves=1, largest_first=True),
     Column(

@@ -228,8 +228,9 @@ class PredictionsBrowser(QWidget):
         if shown_count != self.rows.row_count:
             words.append(tr("{shown} shown", shown=group_digits(shown_count)))
         run = self._context.library.find(self.run)
-        if run is not None and run.metric and run.best is not None and self.filters.split == "validation":
-            words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
+        value = run.metrics.get(run.metric) if run is not None else None  # of the saved model, which predicted these
+        if run is not None and value is not None and self.filters.split == "validation":
+            words.append(f"{inside(metric_title(run.metric))} {number(value)}")
         words.append(run.title if run is not None else self.run.name)
         self.summary_changed.emit(" · ".join(words))
         self.filters.show_count(

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxL
 
 from app.core.i18n import inside, tr
 from app.core.predictions.row_filter import RIGHT, TEXT, RowFilter, ValueFilter, short
+from app.core.runs.run_comparison import names_of
 from app.core.runs.run_library import RunSummary
 from app.widgets.forms.chips import FilterChips, chips
 from app.widgets.forms.inputs import QuietComboBox
@@ -173,7 +174,8 @@ class FilterBar(QWidget):
 
     def list_runs(self, runs: Sequence[RunSummary], chosen: Path | None) -> None:
         """Offer the runs that have predictions, and the chosen one in any case."""
-        known = [(f"{run.title} · {run.name}", str(run.path)) for run in runs if run.has_predictions]
+        predicted = [run for run in runs if run.has_predictions]
+        known = [(name, str(run.path)) for run, name in zip(predicted, names_of(predicted), strict=True)]
         if chosen is not None and str(chosen) not in [path for _, path in known]:
             known.insert(0, (chosen.name, str(chosen)))
         box = self.run_choice

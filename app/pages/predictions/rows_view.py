@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from app.core.i18n import tr
@@ -22,6 +22,8 @@ from backend.contract.rpc.predictions import AT_THRESHOLD
 
 ROWS_AT_ONCE = 500
 MAX_ROWS = 1_000_000
+BESIDE = 840
+"""Pixels from which a tall page has room for the row beside the table."""
 
 
 class RowsView(RememberedSplitter):
@@ -64,6 +66,12 @@ class RowsView(RememberedSplitter):
         self.steps.ended.connect(self._on_no_mistake)
         for keys, direction in (("Ctrl+Down", 1), ("Ctrl+Up", -1)):
             QShortcut(QKeySequence(keys), self, lambda direction=direction: self.step_to_mistake(direction))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In half a screen the selected row stands below the table, which has no room beside it."""
+        super().resizeEvent(event)
+        is_tall = event.size().width() < min(BESIDE, event.size().height())
+        self.setOrientation(Qt.Orientation.Vertical if is_tall else Qt.Orientation.Horizontal)
 
     def show_rows(self, rows: PredictionRows, form: type[RowView], columns: Mapping[str, str], kind: str) -> None:
         """Show all rows of a file in its task's view; `columns` maps roles to columns."""

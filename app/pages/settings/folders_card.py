@@ -73,10 +73,9 @@ class FoldersCard(Card):
         line, size = self._line(title, PathLine("", readOnly=True))
         line.setAccessibleName(tr("{title} folder", title=title))
         browse, reset = (
-            IconButton(tr("Browse"), "folder"),
+            IconToolButton("folder", tr("Browse for the {title} folder", title=inside(title))),
             IconToolButton("refresh", tr("Reset the {title} folder", title=title)),
         )
-        browse.setAccessibleName(tr("Browse for the {title} folder", title=inside(title)))
         browse.clicked.connect(lambda: self._choose(name, line))
         reset.clicked.connect(lambda: self.folder_chosen.emit(name, ""))
         row = self._grid.rowCount() - 2

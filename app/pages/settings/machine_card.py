@@ -60,7 +60,7 @@ class MachineCard(Card):
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
-        findings = answer["findings"]
+        findings = [one for one in answer["findings"] if one.get("about") != "display"]
         about_devices = [one for one in findings if one.get("about") == "device"]
         rest = [one for one in findings if one.get("about") != "device"]
         passed = [one for one in rest if one["state"] == "fine"]

@@ -88,6 +88,13 @@ def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Page):
     assert [panel.table.shown_text(line, "confidence") for line in range(3)] == ["0.9000", "0.6000", "0.8000"]
 
 
+def test_in_half_a_screen_the_row_stands_below_the_table(panel: Page):
+    rows = panel.browser.view
+    for size, orientation in (((700, 900), "Vertical"), ((700, 500), "Horizontal"), ((1000, 1100), "Horizontal")):
+        rows.resize(*size)
+        assert rows.orientation().name == orientation
+
+
 @pytest.mark.parametrize(("chip", "rows"), [(1, ["good film", "dull book"]), (2, ["bad film"])])
 def test_right_and_wrong_rows_can_be_told_apart(panel: Page, chip: int, rows: list[str]):
     panel.browser.filters.right_group.button(chip).click()

@@ -134,6 +134,12 @@ def test_this_computer_leads_with_its_devices_and_folds_what_is_fine(panel: Page
     assert folded.isVisible()
 
 
+def test_a_window_that_is_open_says_nothing_of_its_display(panel: Page):
+    display = {"state": "note", "text": "no display is available", "mend": "", "about": "display"}
+    panel.machine.show_findings({"findings": [display]})
+    assert panel.machine.lines.count() == 0
+
+
 def test_checking_again_replaces_the_lines(panel: Page):
     panel.machine.show_findings({"findings": FINDINGS})
     panel.machine.show_findings({"findings": FINDINGS[1:]})

@@ -12,6 +12,7 @@ from app.core.draft.model_consent import CONVERT, TRUST, question
 from app.core.formatting import megabytes, sentence, short_count
 from app.core.i18n import inside, tr
 from app.core.predictions.interactive import checkpoints_of, has_model, is_run, name_of, run_of, step_of
+from app.core.runs.run_comparison import names_of
 from app.core.runs.run_library import RunSummary
 from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
@@ -92,7 +93,7 @@ class TargetChoice(QWidget):
         """Offer runs with a model or checkpoint, demo models, recently used ones, and those that need no download."""
         there = [run for run in runs if run.has_predictions or (run.step and checkpoints_of(run.path))]
         listed = {str(run.path) for run in there}
-        offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
+        offers = [(name, str(run.path)) for run, name in zip(there, names_of(there), strict=True)]
         kept = (path for path in self._runs if path not in listed and (path == self._chosen or Path(path).is_dir()))
         offers += [(Path(path).name, path) for path in kept]
         offers += [(tr("Demo model ({name})", name=model.name), str(model.folder)) for model in DEMO_MODELS]
