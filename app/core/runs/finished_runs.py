@@ -43,7 +43,7 @@ class FinishedRuns:
         """The runs that have ended since the last list."""
         runs_now = list(runs)
         ended = [_ending(run) for run in runs_now if run.state in ANNOUNCED and self._is_news(run)]
-        self._known = {run.path for run in runs_now}
+        self._known |= {run.path for run in runs_now}  # one that comes back from the trash is not news
         self._alive = {run.path for run in runs_now if run.alive}
         # A resumed run is not finished.
         self.unseen = [one for one in self.unseen if one.path not in self._alive] + ended

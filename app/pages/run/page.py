@@ -332,7 +332,8 @@ class Page(QWidget):
         self.requests.hide()
         self._show_state()
         self.banner.show_message("error", tr("{sentence}. See Runs for your other runs.", sentence=sentence))
-        self.message.emit("error", sentence)
+        if not self.isVisible():
+            self.message.emit("error", sentence)
 
     def _show_buttons(self) -> None:
         if self.watcher is None:

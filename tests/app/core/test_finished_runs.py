@@ -37,6 +37,13 @@ def test_a_run_that_came_and_went_between_two_looks_is_news(endings: FinishedRun
     assert [ended.text for ended in endings.take([run("failed", started=120.0, step=0)])] == ["reviews failed."]
 
 
+def test_a_run_that_comes_back_from_the_trash_is_no_news(endings: FinishedRuns):
+    again = run("finished", started=120.0)
+    for runs in ([], [again], []):
+        endings.take(runs)
+    assert endings.take([again]) == []
+
+
 def test_a_failed_run_says_where_and_why(endings: FinishedRuns):
     endings.take([run("running"), run("running", "other")])
     texts = [

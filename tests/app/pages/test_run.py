@@ -574,12 +574,16 @@ def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, aliv
     qtbot.waitUntil(panel.requests.buttons["checkpoint"].isEnabled)
 
 
-def test_a_folder_that_is_deleted_is_said(qtbot, shown):
+@pytest.mark.parametrize("is_visible", [True, False])
+def test_a_folder_that_is_deleted_is_said_once(qtbot, shown, is_visible: bool):
     panel = shown("sentiment-lost")
-    with qtbot.waitSignal(panel.message) as said:
-        shutil.rmtree(panel.path)
-    assert "Run folder not found" in said.args[1]
-    assert panel.controls.pill.text() == "Deleted"
+    panel.setVisible(is_visible)
+    said: list[str] = []
+    panel.message.connect(lambda _, text: said.append(text))
+    shutil.rmtree(panel.path)
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Deleted")
+    assert "Run folder not found" in panel.banner.text()
+    assert len(said) == (0 if is_visible else 1)
 
 
 def test_a_deleted_run_that_was_training_promises_no_time_left(qtbot, shown, alive):
