@@ -18,6 +18,33 @@ from backend.tasks.task import Columns, Task, used_columns
 from backend.tasks.text_classification import label_words
 
 _SCORES_ADVICE = message("choose the task text_regression, or list them in task.labels if each one is a class")
+_SWITCHES = {
+    "text_regression": message("Switch to text regression"),
+    "text_classification": message("Switch to text classification"),
+    "causal_lm": message("Switch to causal language modeling"),
+    "seq2seq_lm": message("Switch to sequence to sequence"),
+}
+"""Tasks for data without the column that the chosen task needs, and the text of the button."""
+_SAID = {
+    "text_regression": message("Switch to text regression, or list the values in task.labels if each one is a class."),
+    "text_classification": message("No other column has numbers. Choose another file, or use these as labels."),
+    "causal_lm": message("No column looks like labels. Choose another file, or train on the texts alone."),
+    "seq2seq_lm": message("No column looks like labels. Choose another file, or train a model to write these texts."),
+}
+"""What the window says beside that button."""
+_ANOTHER_FILE = message("choose another file")
+_WITHOUT_LABELS = {
+    "": _ANOTHER_FILE,
+    "causal_lm": message("choose another file, or the task causal_lm to train on the texts alone"),
+    "seq2seq_lm": message("choose another file, or the task seq2seq_lm if these are texts to be written"),
+}
+"""What to do without labels, by the task that the data is for."""
+_NO_NUMBERS = message("no other column contains numbers, so choose another file")
+_LABELS = message(
+    "no other column contains numbers, so choose another file, or the task text_classification if these are labels"
+)
+_TEXT_WORDS = 3
+"""A column with fewer words in its median cell contains names, not texts."""
 
 
 @dataclass(frozen=True)
@@ -30,32 +57,34 @@ class WrongColumn:
     likely: GuessReason | None
     advice: str
     """What to do if no other column is likely."""
-    has_scores: bool = False
-    """Text regression is the task that such a column is for."""
+    task: str = ""
+    """The task that the data is for if no other column is likely."""
 
     @property
-    def fix(self) -> Fix | None:
-        """Switch to the task that the column is for, or use the likely column; None if there is neither.
-
-        The window switches the task as a whole: settings of the old one that the new one lacks go with it.
-        """
-        if self.has_scores:
-            return Fix(message("Switch to text regression"), {"task.type": "text_regression"})
-        if self.likely is None or self.likely.column is None:
-            return None
-        changes = {f"data.columns.{self.role.name}": self.likely.column}
-        return Fix(message("Use “{column}”", column=self.likely.column), changes)
-
-    def error(self) -> InputError:
-        """What is wrong and what to do; the field is the role's column."""
-        key = f"data.columns.{self.role.name}"
-        problem = message(
-            "{key}: “{column}” {why}, so it cannot be the {title}",
-            key=key,
+    def problem(self) -> str:
+        """What is wrong, as a sentence without a full stop."""
+        return message(
+            "“{column}” {why}, so it cannot be the {title}",
             column=self.column,
             why=self.why,
             title=self.role.title.lower(),
         )
+
+    @property
+    def fix(self) -> Fix | None:
+        """Switch to the task that the data is for, or use the likely column; None if there is neither."""
+        if self.task:
+            return switch_task(self.task, message("{problem}. {advice}", problem=self.problem, advice=_SAID[self.task]))
+        if self.likely is None or self.likely.column is None:
+            return None
+        sentence = message("{problem}. “{likely}” probably is.", problem=self.problem, likely=self.likely.column)
+        changes = {f"data.columns.{self.role.name}": self.likely.column}
+        return Fix(message("Use “{column}”", column=self.likely.column), changes, sentence=sentence)
+
+    def error(self) -> InputError:
+        """What is wrong and what to do; the field is the role's column."""
+        key = f"data.columns.{self.role.name}"
+        problem = message("{key}: {problem}", key=key, problem=self.problem)
         if self.likely is None:
             return InputError("{problem}; {advice}", key, fix=self.fix, problem=problem, advice=self.advice)
         if self.likely.column is None:
@@ -123,9 +152,33 @@ def find_wrong_column(
         may_be_meant = role.holds == "text" or (role.holds == "label" and summary.distinct == 1)
         if may_be_meant and (likely is None or likely.column is None):
             continue  # the only text may be numbers, and of a single label the task says that more rows are needed
-        advice = _SCORES_ADVICE if has_scores else _advise(role, table)
-        return WrongColumn(role, name, why, likely, advice, has_scores)
+        advice, task = (_SCORES_ADVICE, "text_regression") if has_scores else _advise(role, guess, columns, summary)
+        return WrongColumn(role, name, why, likely, advice, task if likely is None else "")
     return None
+
+
+def find_missing_labels(roles: list[Column], guess: ColumnGuess, columns: Mapping[str, str]) -> InputError | None:
+    """That the label has no column and none could be it; None if one could, or one is chosen."""
+    role = next((one for one in roles if one.holds == "label" and one.required and one.name not in columns), None)
+    if role is None or len(guess.table) <= column_fit.FEW_ROWS or _others(role, guess, columns):
+        return None
+    key, task = f"data.columns.{role.name}", _task_without_labels(guess)
+    return InputError(
+        "{key}: none of the columns ({there}) looks like labels, so {advice}",
+        key,
+        fix=switch_task(task, _SAID[task]) if task else None,
+        key=key,
+        there=", ".join(guess.table.column_names),
+        advice=_WITHOUT_LABELS[task],
+    )
+
+
+def switch_task(task: str, sentence: str) -> Fix:
+    """The button that changes the task.
+
+    The window switches the task as a whole: settings of the old one that the new one lacks go with it.
+    """
+    return Fix(_SWITCHES[task], {"task.type": task}, sentence=sentence)
 
 
 def _has_scores(summary: ColumnSummary, table: pa.Table) -> bool:
@@ -133,8 +186,28 @@ def _has_scores(summary: ColumnSummary, table: pa.Table) -> bool:
     return column_fit.holds_scores(summary, cells) or column_fit.holds_fractions(summary, cells)
 
 
-def _advise(role: Column, table: pa.Table) -> str:
-    there = ", ".join(table.column_names)
+def _others(role: Column, guess: ColumnGuess, columns: Mapping[str, str]) -> list[str]:
+    """The columns that are not in use and could play the role."""
+    used = set(columns.values())
+    return [name for name, one in guess.summaries.items() if name not in used and not guess.unfit(role, one)]
+
+
+def _advise(role: Column, guess: ColumnGuess, columns: Mapping[str, str], summary: ColumnSummary) -> tuple[str, str]:
+    """What to do if no column is likely, and the task that the data is for instead; empty if none is."""
+    if others := _others(role, guess, columns):
+        return _advise_column(role, ", ".join(others)), ""
+    if role.holds == "number":
+        task = "" if column_fit.different_everywhere(summary) else "text_classification"
+        return (_LABELS if task else _NO_NUMBERS), task
+    if role.holds != "label":
+        return _ANOTHER_FILE, ""
+    if summary.rows - summary.empty <= column_fit.FEW_ROWS:
+        return message("add rows so that labels occur more than once, or list the labels in task.labels"), ""
+    task = _task_without_labels(guess, summary)
+    return message("no other column looks like labels, so {advice}", advice=_WITHOUT_LABELS[task]), task
+
+
+def _advise_column(role: Column, there: str) -> str:
     if role.holds == "number":
         return message(
             "choose another column ({there}), or the task text_classification if these are labels", there=there
@@ -144,6 +217,15 @@ def _advise(role: Column, table: pa.Table) -> str:
             "choose another column ({there}), or list the labels in task.labels if these are labels", there=there
         )
     return message("choose another column ({there})", there=there)
+
+
+def _task_without_labels(guess: ColumnGuess, label: ColumnSummary | None = None) -> str:
+    """The task for texts without labels; sequence to sequence if the `label` is a text; empty without texts."""
+    long = [name for name, one in guess.summaries.items() if (one.median_words or 0) >= _TEXT_WORDS]
+    texts = [name for name in long if not column_fit.holds_dates(guess.table[name])]
+    if label is None or label.name not in texts:
+        return "causal_lm" if texts else ""
+    return "seq2seq_lm" if len(texts) > 1 else ""
 
 
 def _mistaken_text(column: ColumnSummary, table: pa.Table) -> str:

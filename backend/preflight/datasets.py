@@ -20,7 +20,7 @@ from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.config import longest_sequence
 from backend.preflight import task_facts
-from backend.preflight.column_check import check_columns
+from backend.preflight.column_check import check_columns, find_missing_labels
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
@@ -200,7 +200,9 @@ def _choose(
             chosen[role] = guess.column
         elif part.required:
             others = [] if to_predict else guess_other_tasks(str(task.settings.type), parts, guessing, chosen)
-            raise _no_column(part, guess, describe_other_tasks(others), there_are)
+            is_label = part.holds == "label" and not others
+            no_labels = find_missing_labels(parts, guessing, chosen) if is_label else None
+            raise no_labels or _no_column(part, guess, describe_other_tasks(others), there_are)
     return chosen, guesses
 
 

@@ -88,7 +88,7 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     passed_over: list[str] = []
     """Files of the named folder that are not read."""
     wrong_column: ErrorReply | None = None
-    """Why one of the columns in use cannot play its role."""
+    """Why one of the columns in use cannot play its role, or that no column looks like the labels that are needed."""
     other_tasks: list[OtherTask] = []
     """Tasks for which the data is made if the chosen one does not suit it; several if any of them may be meant."""
     fix: Fix | None = None

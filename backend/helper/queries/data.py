@@ -41,6 +41,8 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
     guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
     columns = {part: one.column for part, one in guesses.items() if one.column is not None}
     sheet = _suggest_sheet(section) if rows.sheets else None
+    # A title page says nothing about the task of the table behind it.
+    others = [] if sheet else _other_tasks(parts, guess, columns, arguments.get("task"))
     return DataPreview(
         columns=list(rows.table.column_names),
         rows=_first_rows(rows.table),
@@ -59,9 +61,9 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
-        wrong_column=_wrong_column(parts, guess, columns, section, arguments.get("task")),
-        # A title page says nothing about the task of the table behind it.
-        other_tasks=[] if sheet else _other_tasks(parts, guess, columns, arguments.get("task")),
+        wrong_column=_wrong_column(parts, guess, columns, section, arguments.get("task"))
+        or (_missing_labels(parts, guess, columns) if not (sheet or others) else None),
+        other_tasks=others,
         fix=sheet,
     )
 
@@ -80,6 +82,14 @@ def _wrong_column(
         return None
     error = wrong.error()
     return ErrorReply(str(error), error.field, fix=error.fix)
+
+
+def _missing_labels(parts: list[Column], guess: Any, columns: dict[str, str]) -> ErrorReply | None:
+    """That no column looks like the labels that are needed."""
+    from backend.preflight.column_check import find_missing_labels  # loads the data room
+
+    error = find_missing_labels(parts, guess, columns)
+    return ErrorReply(str(error), error.field, fix=error.fix) if error is not None else None
 
 
 def _other_tasks(parts: list[Column], guess: Any, columns: dict[str, str], task: Any) -> list[OtherTask]:

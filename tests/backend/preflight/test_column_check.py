@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.catalog import Column
-from backend.contract.errors import Fix, InputError
+from backend.contract.errors import InputError
 from backend.contract.spec import RunSpec, validate
-from backend.preflight.column_check import WrongColumn, find_wrong_column
+from backend.preflight.column_check import WrongColumn, find_missing_labels, find_wrong_column
 from backend.preflight.column_guess import ColumnGuess
 from backend.preflight.datasets import load_splits
 from backend.preflight.task_facts import FittedFacts
@@ -39,7 +39,12 @@ def test_the_sentence_says_what_is_wrong_and_which_column_is_meant():
         "“sentiment” (3 different values in 40 rows) probably is, so use that column"
     )
     assert found.error().field == "data.columns.label"
-    assert found.error().fix == Fix("Use “sentiment”", {"data.columns.label": "sentiment"})
+    fix = found.error().fix
+    assert fix is not None
+    assert (fix.title, fix.changes) == ("Use “sentiment”", {"data.columns.label": "sentiment"})
+    assert fix.sentence == (
+        "“id” has a different value in each of 40 rows, so it cannot be the label. “sentiment” probably is."
+    )
 
 
 def test_of_two_that_are_as_likely_both_are_named_and_none_is_a_button():
@@ -49,12 +54,55 @@ def test_of_two_that_are_as_likely_both_are_named_and_none_is_a_button():
     assert found.error().fix is None
 
 
-def test_without_a_likely_column_all_are_listed():
-    found = wrong(LABEL, "id", {"id": IDS})
+def test_without_a_likely_column_those_that_could_be_it_are_listed():
+    few = [str(number % 30) for number in range(ROWS)]
+    found = wrong(LABEL, "id", {"id": IDS, "shelf": few})
     assert found is not None
     assert str(found.error()).endswith(
-        "; choose another column (body, id), or list the labels in task.labels if these are labels"
+        "; choose another column (shelf), or list the labels in task.labels if these are labels"
     )
+
+
+@pytest.mark.parametrize("cells", [IDS, UUIDS, ["2023-01-31", "2023-02-01"] * (ROWS // 2)], ids=["id", "uuid", "date"])
+def test_without_any_column_that_could_be_the_label_the_texts_alone_are_proposed(cells: list[str]):
+    found = wrong(LABEL, "id", {"id": cells})
+    assert found is not None
+    error = found.error()
+    assert str(error).endswith(
+        "; no other column looks like labels, so choose another file, or the task causal_lm to train on the texts alone"
+    )
+    assert error.fix is not None
+    assert (error.fix.title, error.fix.changes) == ("Switch to causal language modeling", {"task.type": "causal_lm"})
+
+
+def test_labels_that_are_texts_may_be_meant_to_be_written():
+    found = wrong(LABEL, "headline", {"headline": [f"the film number {number} is here" for number in range(ROWS)]})
+    assert found is not None
+    assert found.fix is not None
+    assert found.fix.changes == {"task.type": "seq2seq_lm"}
+
+
+def missing(columns: dict[str, list[Any]], **chosen: str) -> InputError | None:
+    return find_missing_labels([TEXT, LABEL], ColumnGuess(pa.table(columns)), chosen)
+
+
+def test_that_no_column_looks_like_labels_is_said_with_what_the_texts_are_for():
+    error = missing({"id": IDS, "text": BODY}, text="text")
+    assert error is not None
+    assert str(error) == (
+        "data.columns.label: none of the columns (id, text) looks like labels, so choose another file, "
+        "or the task causal_lm to train on the texts alone"
+    )
+    assert error.fix is not None
+    assert error.fix.changes == {"task.type": "causal_lm"}
+
+
+def test_labels_are_missing_only_if_no_column_could_be_it():
+    assert missing({"id": IDS, "text": BODY, "mood": MOODS}, text="text") is None
+    assert missing({"id": IDS, "text": BODY}, text="text", label="id") is None
+    without_texts = missing({"id": IDS, "code": UUIDS}, text="code")
+    assert without_texts is not None
+    assert without_texts.fix is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +189,8 @@ def test_words_are_no_scores_and_the_numbers_of_the_rows_are_not_proposed():
     found = wrong(SCORE, "id", {"id": IDS, "number": [str(number) for number in range(ROWS)], "points": STARS})
     assert found is not None
     assert found.why == "has no numbers, for example 'A-0000'"
-    assert found.fix == Fix("Use “points”", {"data.columns.label": "points"})
+    assert found.fix is not None
+    assert found.fix.changes == {"data.columns.label": "points"}
 
 
 @pytest.mark.parametrize("cells", [IDS, UUIDS, [str(number) for number in range(ROWS)], ["2023-01-31"] * ROWS])
@@ -149,7 +198,8 @@ def test_ids_and_dates_are_no_text_beside_a_column_of_texts(cells: list[str]):
     table = pa.table({"id": cells, "body": BODY, "label": MOODS})
     found = find_wrong_column([TEXT, LABEL], ColumnGuess(table), {"text": "id", "label": "label"})
     assert found is not None
-    assert found.fix == Fix("Use “body”", {"data.columns.text": "body"})
+    assert found.fix is not None
+    assert found.fix.changes == {"data.columns.text": "body"}
 
 
 def test_the_only_column_of_numbers_may_be_the_text():
