@@ -162,6 +162,15 @@ def role(widget: QWidget, name: str) -> QWidget:
     return widget
 
 
+def flag(widget: QWidget, name: str, on: bool) -> None:
+    """Set a state that the style sheet knows, such as `mistaken`."""
+    if bool(widget.property(name)) != on:
+        widget.setProperty(name, on)
+        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
+
+
 _loaded: list[str] = []
 
 

@@ -24,20 +24,24 @@ class Banner(QFrame):
     fix_taken = Signal(dict)
     """Dotted keys of the spec and their values, which a person wants to be changed."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, is_narrow: bool = False) -> None:
+        """In a narrow place the buttons are below the text."""
         super().__init__(parent)
         self._icon = IconLabel("info", "info", 18)
         self._text = label("", wrap=True, selectable=True)
         self._text.setMinimumWidth(NARROWEST)  # of a long text Qt would want half a page
         self._fix = Fix("")
-        self.fix = IconButton("", "text", "quiet")
+        self.fix = IconButton("", "check", "quiet")
         self.fix.clicked.connect(lambda: self.fix_taken.emit(dict(self._fix.changes)))
         self.fix.hide()
         self.buttons = QHBoxLayout()
         self.buttons.addWidget(self.fix)
         # The icon is beside the first line, and both are in the middle of higher buttons.
         words = hbox((vbox(self._icon, 1), 0), (self._text, 1), spacing=10)
-        hbox((vbox(1, words, 1), 1), self.buttons, spacing=10, margins=(12, 9, 12, 9), parent=self)
+        if is_narrow:
+            vbox(words, hbox(1, self.buttons), spacing=4, margins=(12, 9, 8, 6), parent=self)
+        else:
+            hbox((vbox(1, words, 1), 1), self.buttons, spacing=10, margins=(12, 9, 12, 9), parent=self)
         self.hide()
 
     def text(self) -> str:

@@ -1,17 +1,18 @@
 """Everything that the backend says about the draft: data, model, devices, cost and time, and why it cannot start."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from app.core import formatting
+from app.core.backend_messages import translate_message
 from app.core.draft import data_source
 from app.core.draft.draft import Values
 from app.core.draft.draft_settings import fit_to_model
-from app.core.i18n import tr
+from app.core.i18n import inside, tr
 from app.pages.new_run.draft_controller import DraftController
+from app.pages.new_run.section_state import ACTIONS, BUSY, DONE, OPEN, SECTIONS, WRONG, SectionState, section_of
 from app.services.backend_client import BackendClient, OnAnswer, PendingQuery
 from app.services.job import Consent
 from app.services.latest_question import LatestQuestion, MakeArguments
@@ -21,32 +22,13 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 
-CONVERSION = tr("The model's weights need to be converted once. See the Model section.")
-CODE = tr("This model needs to run custom code that you have not approved.")
+CONVERSION = SectionState(
+    WRONG, tr("The model's weights need to be converted once. See the Model section."), tr("Convert the weights")
+)
+CODE = SectionState(WRONG, tr("This model needs to run custom code that you have not approved."), tr("Review its code"))
 STOPPED = tr("Reading the data was stopped. Reload it, choose other data, or set “Max rows” to read only part of it.")
 OFFERED = tr("The data can't be read yet. See the Data section.")
 TOPICS = ("data", "model", "plan")
-DONE, OPEN, BUSY, WRONG = "done", "open", "busy", "wrong"
-"""The state of a section: complete, something still to be chosen, being read, or wrong."""
-SECTIONS = ("task", "data", "model", "hardware", "settings")
-
-
-@dataclass(frozen=True)
-class SectionState:
-    """`note` is what is missing, being read or wrong, as a sentence."""
-
-    kind: str
-    note: str = ""
-
-
-def section_of(key: str) -> str:
-    """The section that has the setting with this dotted key."""
-    first, _, rest = key.partition(".")
-    if first == "model":
-        return "model" if rest in ("", "name_or_path", "revision", "trust_remote_code") else "settings"
-    if key in ("task", "task.type", "name"):
-        return "task"
-    return first if first in ("data", "hardware") else "settings"
 
 
 def _is_unread(mistake: ErrorReply) -> bool:
@@ -55,7 +37,7 @@ def _is_unread(mistake: ErrorReply) -> bool:
 
 
 class DraftChecks(QObject):
-    """Queries again after a change; `problems` maps a topic to the sentence that blocks starting."""
+    """Queries again after a change; `problems` maps a topic to what blocks starting."""
 
     asking = Signal(str, object)
     """A topic is being looked into; a Progress or None."""
@@ -86,9 +68,9 @@ class DraftChecks(QObject):
         self.preview: DataPreview | None = None
         self.model: ModelDescription | None = None
         self.plan: RunPlan | None = None
-        self.problems: dict[str, str] = {}
-        self.field_mistakes: Callable[[], Mapping[str, Sequence[str]]] = dict
-        """Gives the sentences of all fields that are marked as wrong, by card; the page sets it."""
+        self.problems: dict[str, SectionState] = {}
+        self.field_mistakes: Callable[[], Mapping[str, Mapping[str, str]]] = dict
+        """Gives title → sentence of all fields that are marked as wrong, by section; the page sets it."""
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
         self._inspects_files = False
@@ -218,7 +200,7 @@ class DraftChecks(QObject):
             if not self._draft.get(f"data.columns.{part}"):
                 self._draft.set(f"data.columns.{part}", column)
         if preview.wrong_column is not None:
-            self.problems["data"] = formatting.sentence(preview.wrong_column.message, preview.wrong_column.field)
+            self.problems["data"] = self._wrong(preview.wrong_column, "data")
         self.previewed.emit(preview)
         self.something_changed()
 
@@ -273,7 +255,7 @@ class DraftChecks(QObject):
     def _on_model(self, model: ModelDescription) -> None:
         self.model = model
         if model.problem:
-            self.problems["model"] = formatting.sentence(model.problem)
+            self.problems["model"] = SectionState(WRONG, formatting.sentence(model.problem), ACTIONS["model"])
         elif model.needs_conversion:
             self.problems["model"] = CONVERSION
         elif model.needs_remote_code and not self.trusts_model():
@@ -322,7 +304,7 @@ class DraftChecks(QObject):
         self.plan = plan
         if plan.problems:
             self._plan_section = "settings"
-            self.problems["plan"] = formatting.sentence(plan.problems[0])
+            self.problems["plan"] = SectionState(WRONG, formatting.sentence(plan.problems[0]), tr("Use less memory"))
         self.planned.emit(plan)
         self.changed.emit()
 
@@ -330,9 +312,7 @@ class DraftChecks(QObject):
         if topic == "plan":
             self._plan_section = section_of(mistake.field or "")
         if topic in TOPICS:
-            self.problems[topic] = (
-                formatting.sentence(mistake.message, mistake.field) if not _is_unread(mistake) else OFFERED
-            )
+            self.problems[topic] = self._wrong(mistake, topic if topic != "plan" else self._plan_section)
         self.refused.emit(topic, mistake)
         self.changed.emit()
 
@@ -382,8 +362,23 @@ class DraftChecks(QObject):
     def refuse(self, sentence: str, field: str = "") -> None:
         """The run was not started, for this reason."""
         self._plan_section = section_of(field)
-        self.problems["plan"] = sentence
+        self.problems["plan"] = self._wrong(ErrorReply(sentence, field), self._plan_section)
         self.changed.emit()
+
+    def _wrong(self, mistake: ErrorReply, section: str) -> SectionState:
+        """What a section says of a mistake, and what to do there."""
+        said = translate_message(mistake.fix.sentence) if mistake.fix is not None else ""
+        note = OFFERED if _is_unread(mistake) else formatting.sentence(said or mistake.message, mistake.field)
+        return SectionState(WRONG, note, self._action(mistake.field or "", section))
+
+    def _action(self, field: str, section: str) -> str:
+        """What to do about a field in which something is wrong."""
+        task, setting = self._controller.task(), self._controller.settings().get(field)
+        for part in task.columns if task is not None else ():
+            if field == f"data.columns.{part.name}":
+                return tr("Fix the {title} column", title=inside(part.title))
+        is_named = setting is not None and section not in ("task", "model")
+        return tr("Fix “{title}”", title=setting.title) if is_named else ACTIONS[section]
 
     def blocker(self) -> str:
         """What the user has to fix first."""
@@ -426,19 +421,19 @@ class DraftChecks(QObject):
 
     def section_states(self) -> dict[str, SectionState]:
         """The state of each section: wrong takes precedence over missing, and missing over being read."""
-        wrong = {topic: sentence for topic, sentence in self.problems.items() if topic in ("data", "model")}
+        wrong = {topic: problem for topic, problem in self.problems.items() if topic in ("data", "model")}
         if "plan" in self.problems:
             wrong.setdefault(self._plan_section, self.problems["plan"])
         for name, sentences in self.field_mistakes().items():
-            if sentences:
-                wrong.setdefault(name, sentences[0])
-        return {name: self._state(name, wrong.get(name, "")) for name in SECTIONS}
+            for title, sentence in sentences.items():
+                wrong.setdefault(name, SectionState(WRONG, sentence, tr("Fix “{title}”", title=title)))
+        return {name: self._state(name, wrong.get(name)) for name in SECTIONS}
 
-    def _state(self, name: str, wrong: str) -> SectionState:
+    def _state(self, name: str, wrong: SectionState | None) -> SectionState:
         if name == "data" and self._inspects_files:
             return SectionState(BUSY, tr("Inspecting the dropped files…"))
-        if wrong:
-            return SectionState(WRONG, wrong)
+        if wrong is not None:
+            return wrong
         missing = {"task": self._missing_task, "data": self._missing_data, "model": self._missing_model}
         if name in missing and (sentence := missing[name]()):
             return SectionState(OPEN, sentence)

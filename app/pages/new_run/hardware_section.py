@@ -99,7 +99,7 @@ class HardwareSection(Section):
         """The devices, and what is known about them: placed above the plan."""
         self.again = IconToolButton("refresh", tr("Refresh the free memory"), "faint", 14, clicked=self.look_again)
         self.age = label("", "faint")
-        self._read_at = 0.0
+        self._read_at, self._device_note = 0.0, ""
         self._aging = QTimer(self, interval=AGING_MS)
         self._aging.timeout.connect(self._show_age)
         self.devices = DeviceTable()
@@ -149,9 +149,13 @@ class HardwareSection(Section):
         )
         for device in _one_per_kind(found.devices):
             self.device.addItem(translate_word(device.name), device.kind)
-        self.note.setText(formatting.sentence(found.note))
-        self.note.setVisible(bool(found.note))
+        self._device_note = formatting.sentence(found.note)
+        self._show_note(self._device_note)
         self._show_devices()
+
+    def _show_note(self, sentence: str) -> None:
+        self.note.setText(sentence)
+        self.note.setVisible(bool(sentence))
 
     def show_model(self, model: ModelDescription | None) -> None:
         """Show the engines for this model: it determines which ones can train it."""
@@ -281,13 +285,13 @@ class HardwareSection(Section):
     def mark(self, field: str, sentence: str) -> bool:
         """Show an error at its field, or below the choice that it is about; returns whether it belongs here."""
         if field in ("hardware.device", "hardware.devices"):
-            self.note.setText(sentence)
-            self.note.show()
+            self._show_note(sentence)
             return True
         return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence, unfold=False)
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside."""
+        self._show_note(self._device_note)
         if self.form is not None:
             self.form.clear_marks()
 
@@ -295,9 +299,9 @@ class HardwareSection(Section):
         """The form, if there is one."""
         return [] if self.form is None else [self.form]
 
-    def mistakes(self) -> list[str]:
-        """The error messages of all marked fields."""
-        return self.form.mistake_sentences() if self.form is not None else []
+    def mistakes(self) -> dict[str, str]:
+        """Title → error message of all marked fields."""
+        return self.form.mistake_sentences() if self.form is not None else {}
 
 
 def _enable(box: QuietComboBox, number: int, enabled: bool, hint: str) -> None:

@@ -24,6 +24,7 @@ from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.header import Header, UndoKeys
 from app.pages.new_run.model.model_controller import ModelController
 from app.pages.new_run.presets import PresetController
+from app.pages.new_run.section_state import TITLES
 from app.pages.new_run.sections import Sections
 from app.pages.new_run.settings_search import SettingsSearch
 from app.pages.new_run.start_bar import StartBar
@@ -123,7 +124,8 @@ class Page(QWidget):
         controller.changed_from.connect(self._on_settings_changed)
         controller.replaced.connect(self._show_all)
         controller.loaded.connect(self._on_loaded)
-        sections.mistakes_changed.connect(self._show_blocker)
+        for signal in (sections.mistakes_changed, sections.opened_other):
+            signal.connect(self._show_blocker)
         checks.changed.connect(controller.amend)
         checks.changed.connect(self._show_blocker)
         checks.asking.connect(self._on_asking)
@@ -346,7 +348,9 @@ class Page(QWidget):
         self.checks.retry_plan()
         self.sections.show_states()
         if not self.starter.busy:
-            self.start_bar.show_obstacle(*self.checks.obstacle())
+            place, state = self.checks.obstacle()
+            is_told = self.sections.is_told(place, state)
+            self.start_bar.show_obstacle(place, state, is_told=is_told, shows_plan=self.sections.shows_plan)
 
     def jump(self, name: str) -> None:
         """Go to a section, where nothing is left out by a search."""

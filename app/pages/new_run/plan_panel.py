@@ -38,8 +38,9 @@ class PlanView(QWidget):
         self.rows: list[tuple[str, str]] = []
         """What is shown, name and value."""
         self.remedies, self.disk_fixes = FixRow(tr("To make it fit:")), FixRow(tr("To need less disk space:"))
-        self.disk_problem = label("", "danger", wrap=True)
-        self.disk_problem.hide()
+        self.problem, self.disk_problem = label("", "danger", wrap=True), label("", "danger", wrap=True)
+        for words in (self.problem, self.disk_problem):
+            words.hide()
         for row in (self.remedies, self.disk_fixes):
             row.chosen.connect(self.remedy_chosen)
         self.notes = label("", "muted", wrap=True)
@@ -48,7 +49,7 @@ class PlanView(QWidget):
         self._column = QVBoxLayout(self._content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(10)
-        for part in (self.remedies, self.disk_problem, self.disk_fixes, self._parts, self.notes):
+        for part in (self.problem, self.remedies, self.disk_problem, self.disk_fixes, self._parts, self.notes):
             self._column.addWidget(part)
         self._column.addStretch(1)
         self.empty = EmptyState("gauge", tr("No plan yet"))
@@ -61,32 +62,42 @@ class PlanView(QWidget):
     def clear(self) -> None:
         """Show that nothing is known."""
         self.plan, self.rows = None, []
+        self._show_problem("")
         self.remedies.show_remedies([])
         self._show_disk(None)
         self._content.hide()
         self.empty.show()
 
-    def show_words(self, title: str, sentence: str) -> None:
-        """Say in the place of a plan what is being done, or what has to be done first."""
-        self.empty.set_words(title or tr("No plan yet"), sentence)
+    def show_words(self, title: str) -> None:
+        """Say in the place of a plan what is being done; what has to be done first is said elsewhere."""
+        words = "" if title else tr("Memory, disk space and time appear here once the run can be planned.")
+        self.empty.set_words(title or tr("No plan yet"), words)
 
     def show_asking(self) -> None:
         """Keep the old plan, greyed."""
         self.plan = None
         self._content.setEnabled(False)
 
-    def show_refusal(self, words: str, remedies: Sequence[MemoryFix]) -> None:
-        """Show that there is no plan, and what would make one possible."""
+    def show_refusal(self, remedies: Sequence[MemoryFix]) -> None:
+        """Show that there is no plan, and what would make one possible; why there is none is said at the field."""
         self.clear()
         if remedies:
             self._show_parts(QWidget())
-            self.notes.setText(words)
+            self.notes.setText("")
             self.remedies.show_remedies(remedies)
             self._show_content()
 
-    def show_shortage(self, words: str, remedies: Sequence[MemoryFix]) -> None:
+    def show_problem(self, sentence: str) -> None:
+        """Say above all parts what is wrong, if there is no field to say it at."""
+        if self.plan is None:
+            self._show_parts(QWidget())
+            self.notes.setText("")
+        self._show_problem(sentence)
+        self._show_content()
+
+    def show_shortage(self, sentence: str, remedies: Sequence[MemoryFix]) -> None:
         """Show that a measurement ran out of memory, and what would need less."""
-        self.notes.setText(words)
+        self._show_problem(sentence)
         self.remedies.show_remedies(remedies)
 
     def show_plan(self, plan: RunPlan) -> None:
@@ -95,10 +106,15 @@ class PlanView(QWidget):
         parts = _PlanParts(plan)
         self.rows = parts.rows
         self._show_parts(parts)
+        self._show_problem(formatting.sentence(plan.problems[0]) if plan.problems else "")
         self.remedies.show_remedies(plan.remedies)
         self._show_disk(plan.disk)
         self.notes.setText("\n".join(formatting.note(note) for note in plan.notes if note))
         self._show_content()
+
+    def _show_problem(self, sentence: str) -> None:
+        self.problem.setText(formatting.with_full_stop(sentence) if sentence else "")
+        self.problem.setVisible(bool(sentence))
 
     def _show_disk(self, disk: DiskPlan | None) -> None:
         """Say above all parts that the disk is too small, and what needs less."""

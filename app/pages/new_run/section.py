@@ -5,8 +5,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVB
 
 from app import theme
 from app.core.i18n import tr
-from app.pages.new_run.draft_checks import BUSY, DONE, OPEN, WRONG, SectionState
-from app.widgets.boxes import hbox, keep_room, scroll_area
+from app.pages.new_run.section_state import BUSY, DONE, OPEN, WRONG, SectionState
+from app.widgets.boxes import hbox, holder, keep_room, scroll_area
 from app.widgets.card import label, rule
 from app.widgets.icon_label import IconLabel
 from app.widgets.page_layout import PageArea
@@ -43,7 +43,9 @@ class SectionHeader(QPushButton):
         self.title = label(title, "strong")
         self.value, self.note = ElidedLabel("", "muted"), ElidedLabel("", "muted")
         self._arrow = IconLabel("chevron-right", "faint", 14)
-        row = QHBoxLayout(self)
+        self.corner: QWidget | None = None
+        """What can be chosen here while the section is closed and something is missing."""
+        row = self._row = QHBoxLayout(self)
         row.setContentsMargins(14, 0, 14, 0)
         row.setSpacing(10)
         for part, stretch in ((self.icon_label, 0), (self.title, 0), (self.value, 3), (self.note, 4), (self._arrow, 0)):
@@ -53,16 +55,22 @@ class SectionHeader(QPushButton):
         self.apply_theme()
         self.show_state(self._state, "")
 
+    def offer(self, *buttons: QWidget) -> None:
+        """Offer these in the line while the section is closed and something is missing."""
+        self.corner = holder(hbox(*buttons, spacing=6))
+        self._row.insertWidget(self._row.count() - 1, self.corner)
+        self._show_parts()
+
     def nextCheckState(self) -> None:
         """One section is always open."""
         self.setChecked(True)
 
     def show_state(self, state: SectionState, value: str) -> None:
-        """Show the section's state, its main value, and while it is closed what is missing or wrong."""
+        """Show the section's state, its main value, and while it is closed what is missing or has to be done."""
         self._state = state
         self.icon_label.set_icon(*_ICONS[state.kind])
         self.value.setText(value)
-        self.note.setText(state.note)
+        self.note.setText(state.action or state.note)
         theme.role(self.note, "danger" if state.kind == WRONG else "muted")
         self.setToolTip(state.note or _WORDS[state.kind])
         self.setAccessibleName(f"{self._name}: {value}" if value else self._name)
@@ -70,7 +78,10 @@ class SectionHeader(QPushButton):
         self._show_parts()
 
     def _show_parts(self) -> None:
-        self.note.setVisible(bool(self._state.note) and not self.isChecked())
+        offers = self.corner is not None and self._state.kind == OPEN and not self.isChecked()
+        if self.corner is not None:
+            self.corner.setVisible(offers)
+        self.note.setVisible(bool(self._state.note) and not self.isChecked() and not offers)
         self.value.setVisible(bool(self.value.text()) or not self.note.isVisibleTo(self))
 
     def apply_theme(self) -> None:

@@ -14,17 +14,19 @@ from app.core.draft import data_source, section_words
 from app.core.draft.draft_settings import shorten_texts
 from app.core.i18n import tr
 from app.pages.new_run.data.data_section import DataSection
-from app.pages.new_run.draft_checks import DraftChecks, section_of
+from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.hardware_section import HardwareSection
 from app.pages.new_run.model.model_section import ModelSection
 from app.pages.new_run.plan_panel import PlanView
 from app.pages.new_run.section import Panel, Section
+from app.pages.new_run.section_state import WRONG, SectionState, section_of
 from app.pages.new_run.settings_section import SettingsSection
 from app.pages.new_run.task_section import TaskSection
 from app.widgets.boxes import hbox
 from app.widgets.forms.field_row import FieldRow
 from backend.contract.catalog import Catalog, TaskEntry
+from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import DeviceList, RunPlan
@@ -43,6 +45,8 @@ class Sections(QWidget):
     """Sections on the left, the panel of the open one on the right."""
 
     mistakes_changed = Signal()
+    opened_other = Signal()
+    """Another section is open."""
 
     def __init__(self, controller: DraftController, checks: DraftChecks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,6 +97,12 @@ class Sections(QWidget):
         self.side.setCurrentWidget(self.named[name].panel)
         if self._is_narrow():
             self.named[name].below.addWidget(self.side, 1)
+        self.opened_other.emit()
+
+    @property
+    def shows_plan(self) -> bool:
+        """Whether the plan is beside the open section."""
+        return self.side.currentWidget() is self.settings.panel
 
     def _is_narrow(self) -> bool:
         return self.width() < theme.pixels(NARROW)
@@ -116,14 +126,18 @@ class Sections(QWidget):
         """Open a section and focus its first field, or its first invalid one."""
         self.open(name)
         section = self.named[name]
-        wrong = self._first_mistaken(section)
-        if wrong is None:
+        wrong, column = self._first_mistaken(section), self.data.mistaken_column() if section is self.data else None
+        if wrong is not None:
+            self.settings.open_group(wrong.key)
+            section.lay_out()
+            section.scroll_to(wrong.title)
+            wrong.editor.target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        elif column is not None:
+            section.scroll_to(self.data.column_banner)
+            section.scroll_to(column)
+            column.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
             section.focus_first()
-            return
-        self.settings.open_group(wrong.key)
-        section.lay_out()
-        section.scroll_to(wrong.title)
-        wrong.editor.target.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _first_mistaken(self, section: Section) -> FieldRow | None:
         forms = section.forms_shown() if isinstance(section, DataSection | HardwareSection | SettingsSection) else []
@@ -182,7 +196,12 @@ class Sections(QWidget):
         }
         for name, state in checks.section_states().items():
             self.named[name].header.show_state(state, words[name])
-        self.plan.show_words(tr("Estimating the cost…") if checks.is_planning else "", checks.blocker())
+        self.plan.show_words(tr("Estimating the cost…") if checks.is_planning else "")
+
+    def is_told(self, place: str, state: SectionState) -> bool:
+        """Whether what is wrong is said in the open section, or above the plan beside it, so that the bar need not."""
+        is_in_plan = self.shows_plan and not self.plan.problem.isHidden()
+        return state.kind == WRONG and (is_in_plan or place == self.opened != "task")
 
     # The draft
 
@@ -215,8 +234,8 @@ class Sections(QWidget):
         for section in (self.data, self.settings, self.hardware):
             section.clear_marks()
 
-    def mistakes(self) -> dict[str, list[str]]:
-        """The error messages of all marked fields, by section."""
+    def mistakes(self) -> dict[str, dict[str, str]]:
+        """Title → error message of all marked fields, by section."""
         sections = {"data": self.data, "hardware": self.hardware, "settings": self.settings}
         return {name: section.mistakes() for name, section in sections.items()}
 
@@ -239,10 +258,11 @@ class Sections(QWidget):
         for section in (self.data, self.hardware):
             section.show_matches([key])
 
-    def mark(self, field: str, sentence: str) -> None:
-        """Show an error at its section and, if possible, at its field."""
-        if field:
-            any(section.mark(field, sentence) for section in (self.data, self.model, self.hardware, self.settings))
+    def mark(self, field: str, sentence: str, fix: Fix | None = None) -> None:
+        """Show an error at its field, or where the section has room for it; else beside the settings."""
+        others = (self.model, self.hardware, self.settings)
+        if not self.data.mark(field, sentence, fix) and not any(one.mark(field, sentence) for one in others):
+            self.plan.show_problem(sentence)
 
     # What the backend says
 
@@ -297,22 +317,17 @@ class Sections(QWidget):
         sentence = formatting.sentence(mistake.message, mistake.field)
         if topic == "data":
             self.data.show_unread()
-            self.data.mark(mistake.field or "data", sentence)
-            self.data.again.show()
-            if mistake.fix is not None:
-                self.data.offer_fix(mistake.fix)
+            self.data.mark(mistake.field or "data", sentence, mistake.fix)
+            self.data.again.setVisible(mistake.fix is None)
         elif topic == "model":
             self.model.show_problem(sentence)
         elif topic == "devices":
             self.hardware.set_devices(DeviceList([], sentence))
         elif topic == "plan":
             self.hardware.show_plan(None)
-            self.plan.show_refusal(sentence, shorten_texts(self._draft, self._checks.model, mistake))
+            self.plan.show_refusal(shorten_texts(self._draft, self._checks.model, mistake))
             self._mark_mistake(mistake)
 
     def _mark_mistake(self, mistake: ErrorReply) -> None:
         """Show a mistake at its section, with its fix if there is one for the data."""
-        field = mistake.field or ""
-        self.mark(field, formatting.sentence(mistake.message, mistake.field))
-        if mistake.fix is not None and field.startswith("data."):
-            self.data.offer_fix(mistake.fix)
+        self.mark(mistake.field or "", formatting.sentence(mistake.message, mistake.field), mistake.fix)

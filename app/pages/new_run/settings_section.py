@@ -285,9 +285,9 @@ class SettingsSection(Section):
         for form in self.forms_shown():
             form.clear_marks()
 
-    def mistakes(self) -> list[str]:
-        """The error messages of all marked fields."""
-        return [sentence for form in self.forms_shown() for sentence in form.mistake_sentences()]
+    def mistakes(self) -> dict[str, str]:
+        """Title → error message of all marked fields."""
+        return {title: said for form in self.forms_shown() for title, said in form.mistake_sentences().items()}
 
     def forms_shown(self) -> list[SchemaForm]:
         """All existing forms, top to bottom."""

@@ -22,9 +22,9 @@ from app import theme
 from app.core import formatting
 from app.core.backend_words import translate_word
 from app.core.draft import run_duration
-from app.core.i18n import tr
-from app.pages.new_run.draft_checks import WRONG, SectionState
+from app.core.i18n import inside, tr
 from app.pages.new_run.plan_panel import placed_words
+from app.pages.new_run.section_state import TITLES, WRONG, SectionState
 from app.widgets.boxes import fill, keep_room
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, widest
@@ -80,11 +80,11 @@ class ReasonButton(QPushButton):
         theme.role(self, "reason")
         keep_room(self)
 
-    def show_sentence(self, sentence: str, *, is_problem: bool, leads: bool) -> None:
-        """Show a sentence; empty hides it."""
+    def show_sentence(self, sentence: str, hint: str = "", *, is_problem: bool, leads: bool) -> None:
+        """Show a sentence, with a longer one as a tooltip; empty hides it."""
         theme.role(self, "reason-danger" if is_problem else "reason")
         self.setText(sentence)
-        self.setToolTip(sentence)
+        self.setToolTip(hint or sentence)
         self.setEnabled(leads)
         self.setVisible(bool(sentence))
 
@@ -138,6 +138,7 @@ class StartBar(QFrame):
         """Why a measurement had not enough memory, until there is another plan."""
         self.is_measuring = False
         self._place, self._state, self._others = "", SectionState(""), ""
+        self._is_told = self._shows_plan = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
         self.measure = QPushButton(tr("Measure time"))
         theme.role(self.measure, "small")
@@ -246,9 +247,14 @@ class StartBar(QFrame):
 
     # What can be done
 
-    def show_obstacle(self, place: str, state: SectionState) -> None:
-        """Show what blocks the start, and where it is; an empty note if nothing does."""
-        self._place, self._state = place or "settings", state
+    def show_obstacle(
+        self, place: str, state: SectionState, *, is_told: bool = False, shows_plan: bool = False
+    ) -> None:
+        """Show what blocks the start, and where it is; an empty note if nothing does.
+
+        If the open section says it (`is_told`), or shows the plan with its warnings, only what to do there is said.
+        """
+        self._place, self._state, self._is_told, self._shows_plan = place or "settings", state, is_told, shows_plan
         reason = state.note
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
@@ -259,14 +265,23 @@ class StartBar(QFrame):
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
         self.measure.setToolTip(hint)
         if not self.is_measuring:
-            warning = self.warning()
+            warning = self._warning_action() if shows_plan else self.warning()
             is_problem = state.kind == WRONG or (bool(warning) and not reason)
-            self.reason.show_sentence(reason or warning, is_problem=is_problem, leads=bool(place or reason == ""))
+            words = _lead(TITLES[place], state.action) if is_told else reason or warning
+            self.reason.show_sentence(
+                words, reason or self.warning(), is_problem=is_problem, leads=bool(place or reason == "")
+            )
             self._make_room()
 
     def warning(self) -> str:
         """That memory or disk is too small for the run, which may start nevertheless: space can be freed meanwhile."""
         return self.shortage or disk_warning(self.plan)
+
+    def _warning_action(self) -> str:
+        """What to do about the warning, which the plan in view gives in full."""
+        if self.shortage:
+            return _lead(tr("Plan"), tr("Use less memory"))
+        return _lead(tr("Plan"), tr("Free disk space")) if self.warning() else ""
 
     def _lack_of_cost(self) -> str:
         return self._state.note or ("" if self.plan else tr("The cost is still being estimated."))
@@ -280,7 +295,7 @@ class StartBar(QFrame):
         self.is_measuring = progress is not None
         self.measure.setText(tr("Stop measuring") if self.is_measuring else tr("Measure time"))
         self.time.bar.setVisible(self.is_measuring)
-        self.show_obstacle(self._place, self._state)
+        self.show_obstacle(self._place, self._state, is_told=self._is_told, shows_plan=self._shows_plan)
         if progress is not None:
             words = tr("Measuring: {stage}…", stage=translate_word(progress.part) or tr("starting"))
             self.reason.show_sentence(words, is_problem=False, leads=False)
@@ -302,6 +317,11 @@ class StartBar(QFrame):
         if starting:
             self.start.setEnabled(False)
             self.queue.setEnabled(False)
+
+
+def _lead(place: str, action: str) -> str:
+    """`Data: fix the label column`."""
+    return tr("{place}: {action}", place=place, action=f"{inside(action[:1])}{action[1:]}")
 
 
 def disk_warning(plan: RunPlan | None) -> str:

@@ -159,7 +159,7 @@ class FieldRow(QObject):
             self._mistake.setText(sentence)
             self._mistake.setVisible(bool(sentence) and self.is_shown)
         target = self.editor.target
-        _set_property(target, "mistaken", bool(sentence))
+        theme.flag(target, "mistaken", bool(sentence))
         target.setAccessibleDescription(sentence or self.field.help)
 
     # What is shown of it
@@ -202,19 +202,11 @@ class FieldRow(QObject):
         changed = self.is_changed()
         if changed or self._reset is not None:
             self.reset.setVisible(changed and self.is_shown)
-        _set_property(self.title, "changed", changed)
+        theme.flag(self.title, "changed", changed)
 
     def show_help(self) -> None:
         """Show everything about the field, beside it, until a key or a click elsewhere."""
         FieldHelp(self.field.title, self._help_lines(), self.ask).popup_at(self.ask)
-
-
-def _set_property(widget: QWidget, name: str, value: bool) -> None:
-    if bool(widget.property(name)) != value:
-        widget.setProperty(name, value)
-        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
-            widget.style().unpolish(widget)
-            widget.style().polish(widget)
 
 
 # Help: what a field does, its default, its bounds and its key in a spec

@@ -194,9 +194,10 @@ class SchemaForm(QWidget):
         """The first visible marked field."""
         return next((self._rows[name] for name in self.mistakes()), None)
 
-    def mistake_sentences(self) -> list[str]:
-        """The same as sentences that name their fields: `Batch size: enter 1 or more.`"""
-        return [formatting.mistake(self._rows[name].title.text(), text) for name, text in self.mistakes().items()]
+    def mistake_sentences(self) -> dict[str, str]:
+        """The same by the fields' titles, as sentences that name them: `Batch size: enter 1 or more.`"""
+        found = {self._rows[name].title.text(): text for name, text in self.mistakes().items()}
+        return {title: formatting.mistake(title, text) for title, text in found.items()}
 
     def mark(self, name: str, sentence: str, *, unfold: bool = True) -> bool:
         """Show an error at a field, given by dotted key or name; returns whether the form has the field.

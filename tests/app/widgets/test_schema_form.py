@@ -94,7 +94,7 @@ def test_a_mistake_names_its_field_as_the_form_does_with_thin_spaces(qtbot, styl
     form = SchemaForm({"properties": {"max_length": field}})
     qtbot.addWidget(form)
     typed(qtbot, form, "max_length", "2000000")
-    assert form.mistake_sentences() == ["Max length (tokens): enter 1\u202f000\u202f000 or less."]
+    assert list(form.mistake_sentences().values()) == ["Max length (tokens): enter 1\u202f000\u202f000 or less."]
 
 
 @pytest.mark.parametrize(("text", "value"), [("never", "never"), ("500", 500), ("epoch", "epoch")])

@@ -85,6 +85,14 @@ class _Part:
         self.dot.set_on(False)
         self.reason.setText("")
         self.back.hide()
+        self.mark("")
+
+    def mark(self, sentence: str) -> None:
+        """Mark the column as wrong; what is wrong with it is said below all roles. Empty clears it."""
+        theme.flag(self.box, "mistaken", bool(sentence))
+        self.box.setAccessibleDescription(sentence or self.part.description)
+        if sentence:
+            self.reason.setText("")
 
     def show_preview(self, preview: DataPreview, chosen: str | None) -> None:
         """Offer the columns; unsuitable ones are disabled, with the reason."""
@@ -96,6 +104,7 @@ class _Part:
         if chosen is not None and chosen in preview.columns:
             self.box.setItemText(self.box.currentIndex(), chosen)  # why it is unsuitable is said beside it
         self.dot.set_on(chosen is not None)
+        self.mark("")
         self._show_reason(preview, chosen)
 
     def _offer(self, preview: DataPreview) -> None:
@@ -189,6 +198,11 @@ class ColumnChoice(QWidget):
             for column, widget in enumerate(part.widgets()):
                 self._grid.addWidget(widget, row, column)
         self._show_needed({})
+
+    def mark(self, part: str, sentence: str) -> None:
+        """Mark the column of one role as wrong."""
+        if part in self._parts:
+            self._parts[part].mark(sentence)
 
     def clear(self) -> None:
         """Show that the columns are not known, as before there is data."""

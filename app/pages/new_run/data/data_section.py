@@ -31,6 +31,7 @@ from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview, RecognisedData
 from backend.contract.rpc.protocol import Progress
 
+COLUMNS = "data.columns."
 DROP_TITLE = tr("Drop your data here")
 DROP_WORDS = tr(
     "One or more files, or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
@@ -70,7 +71,10 @@ class DataSection(Section):
         self._build_choice()
         self._build_corner()
         self._build_panel()
-        self.body.addWidget(self.columns)  # last: another task, or other data, may need more or fewer
+        self.column_banner = Banner(is_narrow=True)
+        self.column_banner.fix_taken.connect(self._on_fix_taken)
+        for part in (self.columns, self.column_banner):  # last: another task, or other data, may need more or fewer
+            self.body.addWidget(part)
         self._show_nothing()
         self.setAcceptDrops(True)
 
@@ -187,13 +191,28 @@ class DataSection(Section):
             self._form.deleteLater()
             self._form = None
 
-    def mark(self, field: str, sentence: str) -> bool:
-        """Show an error of this section; returns whether it belongs here."""
+    def mark(self, field: str, sentence: str, fix: Fix | None = None) -> bool:
+        """Show an error of this section at its field, below the columns or beside; returns whether it belongs here."""
         if not field.startswith("data"):
             return False
-        if self._form is None or not self._form.mark(field, sentence, unfold=False):
-            self.show_problem(sentence)
+        is_column = field.startswith(COLUMNS)
+        if fix is None and not is_column and self._form is not None and self._form.mark(field, sentence, unfold=False):
+            return True
+        banner = self.column_banner if is_column else self.banner
+        self.again.hide()  # the same would be said again
+        if fix is None:
+            banner.show_message("error", sentence)
+        else:
+            banner.offer_fix(fix, sentence)
+        if is_column:
+            self.columns.mark(field.removeprefix(COLUMNS), sentence)
         return True
+
+    def mistaken_column(self) -> QWidget | None:
+        """The column that is wrong; its sentence is below."""
+        if self.column_banner.isHidden():
+            return None
+        return next((box for box in self.columns.boxes.values() if box.property("mistaken")), None)
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside."""
@@ -209,9 +228,9 @@ class DataSection(Section):
         if self._form is not None:
             self._form.show_matches(keys or (), alone=False)
 
-    def mistakes(self) -> list[str]:
-        """The error messages of all marked fields."""
-        return self._form.mistake_sentences() if self._form is not None else []
+    def mistakes(self) -> dict[str, str]:
+        """Title → error message of all marked fields."""
+        return self._form.mistake_sentences() if self._form is not None else {}
 
     # What was dropped or named
 
@@ -222,7 +241,7 @@ class DataSection(Section):
 
     def show_recognising(self) -> None:
         """Show that a drop is being recognised."""
-        self.banner.clear()
+        self._clear_banners()
         self.forget_recognised()
         self.panel.title.setText(tr("Inspecting the dropped files…"))
 
@@ -297,29 +316,28 @@ class DataSection(Section):
         else:
             self.banner.clear()
 
-    def offer_fix(self, fix: Fix) -> None:
-        """Offer a fix beside the problem, with a preview of the data after it."""
-        self.again.hide()  # the same would be said again
-        self.banner.offer_fix(fix, self.banner.text())
-
     def _on_fix_taken(self, changes: dict[str, Any]) -> None:
         for key, value in changes.items():
             self.changed.emit(key, value)
 
+    def _clear_banners(self) -> None:
+        self.banner.clear()
+        self.column_banner.clear()
+
     def show_unread(self) -> None:
         """Show that the data cannot be read, and nothing from other data."""
-        self.banner.clear()
+        self._clear_banners()
         self._show_nothing()
 
     def show_nothing(self) -> None:
         """Show that no data is chosen."""
-        self.banner.clear()
+        self._clear_banners()
         self.forget_recognised()
         self._show_nothing()
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """Show the first rows, the columns, the labels, and what was left out."""
-        self.banner.clear()
+        self._clear_banners()
         if preview.fix is not None:
             self.again.hide()
             self.banner.offer_fix(preview.fix, kind="warning")

@@ -16,6 +16,7 @@ from app.core.i18n import thin, tr
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
 from app.pages.new_run.model.obstacle import ModelObstacle, obstacle
 from app.pages.new_run.section import Panel, Section
+from app.pages.new_run.section_state import section_of
 from app.widgets.banner import Banner
 from app.widgets.boxes import fill, hbox, holder, stack, vbox
 from app.widgets.card import CAPTION_WIDTH, FormGrid, label
@@ -195,7 +196,7 @@ class ModelSection(Section):
 
     def mark(self, field: str, sentence: str) -> bool:
         """Show an error of this section; returns whether it belongs here."""
-        if not field.startswith("model"):
+        if section_of(field) != "model":
             return False
         self._say(ModelObstacle("error", sentence))
         return True

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app import theme
 from app.core.i18n import inside, tr
 from app.core.json_schema import defaults, only, resolve
 from app.widgets.card import label
@@ -97,7 +98,7 @@ class InputFields(QWidget):
         """Outline the field of the invalid role, and no other."""
         wrong = self.fields.get(role or "")
         for field in self.fields.values():
-            _mark(field, field is wrong)
+            theme.flag(field, "mistaken", field is wrong)
 
 
 def typed_text(value: object) -> str:
@@ -107,13 +108,6 @@ def typed_text(value: object) -> str:
     if isinstance(value, list):
         return "\n".join(map(str, value)) if any(" " in str(one) for one in value) else " ".join(map(str, value))
     return "" if value is None else str(value)
-
-
-def _mark(field: QWidget, mistaken: bool) -> None:
-    if bool(field.property("mistaken")) != mistaken:
-        field.setProperty("mistaken", mistaken)
-        field.style().unpolish(field)
-        field.style().polish(field)
 
 
 class WritingSettings(QWidget):

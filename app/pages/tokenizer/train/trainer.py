@@ -74,7 +74,7 @@ class TokenizerTrainer(TokenizerBuilder):
             return tr("The backend has not answered yet.")
         if lacking := self._texts.reason():
             return lacking
-        return next(iter(self.form.mistake_sentences()), "")
+        return next(iter(self.form.mistake_sentences().values()), "")
 
     def question(self) -> dict[str, Any]:
         """The texts, the non-default settings, and what to compare with."""

@@ -95,7 +95,7 @@ def test_a_missing_file_is_said_at_the_data(qtbot, panel):
     panel.sections.data.train.choose("/nowhere/data.csv")
     qtbot.waitUntil(lambda: "no file" in panel.sections.data.banner.text())
     panel.sections.model.choose(MODEL)
-    qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
+    qtbot.waitUntil(lambda: "no file" in panel.reason())
     assert not panel.start_bar.start.isEnabled()
 
 

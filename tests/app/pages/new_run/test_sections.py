@@ -9,6 +9,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
+from app.pages.new_run.page import Page
+from app.pages.new_run.section_state import SECTIONS
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
 from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
@@ -226,9 +228,10 @@ def test_a_line_says_how_its_section_stands_and_opens_it(qtbot, panel):
     assert data.accessibleDescription().startswith("Something is still missing here.")
     panel.sections.data.train.choose("/nowhere/data.csv")
     qtbot.waitUntil(lambda: data.accessibleDescription().startswith("There is a problem here."))
+    assert "no file" in data.accessibleDescription()
     panel.sections.settings.header.click()
     assert (panel.sections.settings.area.isVisible(), panel.sections.data.area.isVisible()) == (True, False)
-    assert "no file" in data.note.text()
+    assert data.note.text() == "Fix “Training data”"
     panel.sections.settings.header.click()
     assert panel.sections.settings.header.isChecked(), "one section is always open"
 
@@ -239,6 +242,60 @@ def test_what_blocks_the_start_leads_to_where_it_is(qtbot, panel):
     qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
     panel.start_bar.reason.click()
     qtbot.waitUntil(lambda: panel.sections.data.inside.isAncestorOf(QApplication.focusWidget()))
+
+
+SAID = "It is wrong for a reason that is said in one sentence"
+TOLD = {
+    ("data", "data.train"): "Data: fix “Training data”",
+    ("data", "data.columns.label"): "Data: fix the label column",
+    ("data", None): "Data: fix the data",
+    ("model", "model.name_or_path"): "Model: choose another model",
+    ("plan", "data.columns.label"): "Data: fix the label column",
+    ("plan", "training.learning_rate"): "Settings: fix “Learning rate”",
+    ("plan", "model.initialise"): "Settings: fix “Start from”",
+    ("plan", None): "Settings: change the settings",
+    ("plan", "hardware.device"): "Hardware: fix “Device”",
+}
+"""Topic and field of a mistake, and what the bar says while the section in which it is said is open."""
+
+
+def said_in(page: Page) -> list[str]:
+    """What can be read on the page of that sentence."""
+    shown = [one for one in (*page.findChildren(QLabel), page.start_bar.reason) if one.isVisible()]
+    return [one.text() for one in shown if SAID in one.text()]
+
+
+@pytest.mark.parametrize(("topic", "field"), TOLD)
+def test_what_is_wrong_is_said_once_and_the_bar_leads_to_it(demo, topic: str, field: str | None):
+    demo.checks._on_mistake(topic, ErrorReply(f"{field}: {SAID}" if field else SAID, field))
+    place, in_plan = demo.checks.obstacle()[0], {"hardware", "settings"} if (topic, field) == ("plan", None) else set()
+    for name in SECTIONS:
+        demo.sections.open(name)
+        told = name in {place, *in_plan}
+        assert demo.start_bar.reason.text() == (TOLD[topic, field] if told else SAID), name
+        is_folded = name == place and field == "model.initialise"  # its group is closed until one jumps there
+        assert len(said_in(demo)) == int(not is_folded), name
+    demo.jump(place)
+    assert len(said_in(demo)) == 1
+
+
+def test_a_typed_mistake_is_said_at_its_field_alone(qtbot, demo):
+    demo.sections.open("settings")
+    write(qtbot, line(demo, "batch_size"), "0")
+    assert demo.start_bar.reason.text() == "Settings: fix “Batch size”"
+    demo.sections.open("data")
+    assert demo.start_bar.reason.text() == "Batch size: enter 1 or more."
+    assert demo.sections.settings.header.note.text() == "Fix “Batch size”"
+
+
+def test_a_warning_of_the_plan_is_said_there_while_it_is_in_view(demo):
+    disk = DiskPlan(parts=[], volumes=[], problem=SAID, fixes=[])
+    demo.checks._on_plan(msgspec.structs.replace(demo.checks.plan, disk=disk))
+    for name in SECTIONS:
+        demo.sections.open(name)
+        assert said_in(demo) == [f"{SAID}."], name
+    assert demo.start_bar.reason.text() == "Plan: free disk space"
+    assert demo.start_bar.reason.toolTip() == f"{SAID}."
 
 
 def test_a_jump_leads_to_what_is_wrong_in_a_section(qtbot, demo):
@@ -271,5 +328,5 @@ def test_a_typed_path_is_taken_where_it_rests_on_a_file_or_the_field_is_left(qtb
     write(qtbot, train, str(tmp_path / "none.csv"))
     panel.sections.task.name.setFocus()
     assert panel.draft.get("data.train") == str(tmp_path / "none.csv")
-    qtbot.waitUntil(lambda: "no file" in panel.start_bar.reason.text())
+    qtbot.waitUntil(lambda: "no file" in panel.reason())
     assert not panel.draft.get("model.name_or_path"), "what is wrong comes before what is missing"

@@ -130,7 +130,7 @@ def test_every_preset_fills_a_page_that_its_sections_take(panel):
         choose_preset(panel, preset.name)
         data = panel.draft.values()["data"]
         assert set(data) <= common | fields[data["source"]], preset.name
-        assert panel.sections.settings.mistakes() == []
+        assert panel.sections.settings.mistakes() == {}
     choose(panel.sections.task.presets, None)
     assert panel.draft.get("data.source") == "files"
 
@@ -163,7 +163,9 @@ def test_without_an_adapter_nothing_of_it_stays(panel):
 def test_a_refused_adapter_setting_is_marked_at_its_field(panel):
     choose(panel.sections.settings.adapter, "lora")
     panel.sections.mark("adapter.targets", "There is no matrix with that name.")
-    assert panel.sections.settings.mistakes() == ["Target modules: there is no matrix with that name."]
+    assert panel.sections.settings.mistakes() == {
+        "Target modules": "Target modules: there is no matrix with that name."
+    }
 
 
 def test_an_optimizer_brings_its_settings_and_takes_them_away(panel):

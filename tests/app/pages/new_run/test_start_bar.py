@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app import theme
-from app.pages.new_run.draft_checks import OPEN, SectionState
+from app.pages.new_run.section_state import OPEN, SectionState
 from app.pages.new_run.start_bar import StartBar
 
 SENTENCES = (

@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.pages.new_run.data.recognised_note import TaskOffer
-from app.pages.new_run.draft_checks import SECTIONS
 from app.pages.new_run.page import Page
+from app.pages.new_run.section_state import SECTIONS
 from app.widgets.accessibility import in_reading_order
 from backend.contract.catalog import Device
 from backend.contract.errors import Fix
