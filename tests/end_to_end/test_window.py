@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from end_to_end.burnish_process import small_csv
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 
 from app.core import preferences
@@ -135,6 +136,32 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     qtbot.waitUntil(lambda: folder.life() == "ended", timeout=ANSWER_MS)
     the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window)  # the helper's processes are warm by now
     a_bad_tokenizer_leaves_nothing_on_screen(qtbot, window)
+
+
+def drop(window: MainWindow, path: Path) -> None:
+    """Drop a file on the middle of the window; the window is told, as the system would."""
+    mime, handle = QMimeData(), window.windowHandle()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    place, left = window.rect().center(), Qt.MouseButton.LeftButton
+    how = (Qt.DropAction.CopyAction, mime, left, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(handle, QDragEnterEvent(place, *how))
+    QApplication.sendEvent(handle, QDropEvent(QPointF(place), *how))
+
+
+def test_a_clear_file_is_trained_on_after_three_actions_without_scrolling(qtbot, window: MainWindow, tmp_path: Path):
+    page = window.show_page("new_run")
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
+    small_csv(tmp_path / "reviews.csv", "train", 100)
+    drop(window, tmp_path / "reviews.csv")
+    for button in (page.sections.model.quick, page.start_bar.start):
+        qtbot.waitUntil(lambda: page.reason() in ("", "Choose a model."), timeout=ANSWER_MS)
+        assert window.childAt(button.mapTo(window, button.rect().center())) is button, "it is in view"
+        click(qtbot, button)
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is not page, timeout=ANSWER_MS)
+    run_page = window.panel("run")
+    assert window.pages.currentWidget() is run_page
+    click(qtbot, run_page.requests.buttons["stop"])
+    qtbot.waitUntil(lambda: run_page.watcher.outcome.state in ("stopped", "finished"), timeout=TRAINING_MS)
 
 
 _STANDS_IN_THE_WAY = ("decoder", "Choose a column")

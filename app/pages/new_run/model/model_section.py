@@ -113,12 +113,24 @@ class ModelSection(Section):
         self.embedded = QPushButton()
         theme.role(self.embedded, "chip")
         self.embedded.clicked.connect(lambda: self.choose(str(self._embedded.folder)))
+        self.header.offer(*self._build_quick_choice())
         rows = FormGrid()
         rows.add(tr("Model"), holder(hbox((self.name, 1), self.list, spacing=8)), self.name)
         start = hbox(self.embedded, label(tr("included, no download"), "faint"), 1, spacing=8)
         rows.add(tr("Start from"), holder(start), self.embedded)
         self._embed("")
         self.body.addLayout(rows)
+
+    def _build_quick_choice(self) -> tuple[QPushButton, QPushButton]:
+        """The embedded model and the list, for who has not opened the section."""
+        self.quick, self.quick_list = QPushButton(), QPushButton(tr("Browse…"))
+        for button, role in ((self.quick, "chip"), (self.quick_list, "small")):
+            theme.role(button, role)
+        self.quick.clicked.connect(self.embedded.click)
+        self.quick_list.clicked.connect(self.list.click)
+        self.quick_list.setToolTip(self.list.toolTip())
+        self.quick_list.setAccessibleName(tr("Browse models"))
+        return self.quick, self.quick_list
 
     def _build_fixes(self) -> None:
         self.convert = IconButton(CONVERT, "refresh", "primary")
@@ -163,9 +175,10 @@ class ModelSection(Section):
     def _embed(self, task: str) -> None:
         """Choose the embedded model for the task with one click."""
         self._embedded = demo_model(task)
-        self.embedded.setText(self._embedded.name)
-        self.embedded.setAccessibleName(tr("Start from {name}", name=self._embedded.name))
-        self.embedded.setToolTip(tr("A demo model: {use}", use=self._embedded.use))
+        for button in (self.embedded, self.quick):
+            button.setText(self._embedded.name)
+            button.setAccessibleName(tr("Start from {name}", name=self._embedded.name))
+            button.setToolTip(tr("A demo model: {use}", use=self._embedded.use))
 
     def show_draft(self, draft: Draft) -> None:
         """Show the draft's values."""
