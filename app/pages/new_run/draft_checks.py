@@ -377,8 +377,9 @@ class DraftChecks(QObject):
         for part in task.columns if task is not None else ():
             if field == f"data.columns.{part.name}":
                 return tr("Fix the {title} column", title=inside(part.title))
-        is_named = setting is not None and section not in ("task", "model")
-        return tr("Fix “{title}”", title=setting.title) if is_named else ACTIONS[section]
+        if setting is None or section in ("task", "model"):
+            return ACTIONS[section]
+        return tr("Fix “{title}”", title=setting.title)
 
     def blocker(self) -> str:
         """What the user has to fix first."""

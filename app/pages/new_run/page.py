@@ -24,7 +24,6 @@ from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.header import Header, UndoKeys
 from app.pages.new_run.model.model_controller import ModelController
 from app.pages.new_run.presets import PresetController
-from app.pages.new_run.section_state import TITLES
 from app.pages.new_run.sections import Sections
 from app.pages.new_run.settings_search import SettingsSearch
 from app.pages.new_run.start_bar import StartBar

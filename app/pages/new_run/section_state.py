@@ -3,18 +3,11 @@
 from dataclasses import dataclass
 
 from app.core.i18n import tr
+from app.core.page_actions import NEW_RUN_SECTIONS
 
 DONE, OPEN, BUSY, WRONG = "done", "open", "busy", "wrong"
 """The state of a section: complete, something still to be chosen, being read, or wrong."""
-TITLES = {
-    "task": tr("Task"),
-    "data": tr("Data"),
-    "model": tr("Model"),
-    "hardware": tr("Hardware"),
-    "settings": tr("Settings"),
-}
-"""What the sections are called where one jumps to them."""
-SECTIONS = tuple(TITLES)
+SECTIONS = tuple(NEW_RUN_SECTIONS)
 ACTIONS = {
     "task": tr("Fix the task"),
     "data": tr("Fix the data"),

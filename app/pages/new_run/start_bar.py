@@ -23,8 +23,9 @@ from app.core import formatting
 from app.core.backend_words import translate_word
 from app.core.draft import run_duration
 from app.core.i18n import inside, tr
+from app.core.page_actions import NEW_RUN_SECTIONS
 from app.pages.new_run.plan_panel import placed_words
-from app.pages.new_run.section_state import TITLES, WRONG, SectionState
+from app.pages.new_run.section_state import WRONG, SectionState
 from app.widgets.boxes import fill, keep_room
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, widest
@@ -267,7 +268,7 @@ class StartBar(QFrame):
         if not self.is_measuring:
             warning = self._warning_action() if shows_plan else self.warning()
             is_problem = state.kind == WRONG or (bool(warning) and not reason)
-            words = _lead(TITLES[place], state.action) if is_told else reason or warning
+            words = _lead(NEW_RUN_SECTIONS[place], state.action) if is_told else reason or warning
             self.reason.show_sentence(
                 words, reason or self.warning(), is_problem=is_problem, leads=bool(place or reason == "")
             )
