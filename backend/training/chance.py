@@ -4,7 +4,7 @@ from typing import Any
 
 from backend.contract.metrics import is_at_chance
 from backend.contract.run.fixes import RunFix
-from backend.contract.spec import RunSpec
+from backend.contract.spec import RunSpec, TrainingSection
 from backend.contract.spec.auto import AUTO
 from backend.hardware import planner
 from backend.preflight import auto_settings
@@ -29,7 +29,7 @@ def find_retry(opened: RunSetup, metrics: dict[str, float]) -> RunFix | None:
 
 
 def other_settings(spec: RunSpec, size: auto_settings.TrainingSize) -> dict[str, Any]:
-    """The usual learning rate and epochs where this run had others, else more epochs."""
+    """The usual learning rate and epochs where this run had others, no limit that ended it sooner, else more epochs."""
     wanted = {"epochs": AUTO, "learning_rate": AUTO}
     usual = auto_settings.choose(spec.model_copy(update={"training": spec.training.model_copy(update=wanted)}), size)
     training, other = spec.training, usual.spec.training
@@ -38,8 +38,13 @@ def other_settings(spec: RunSpec, size: auto_settings.TrainingSize) -> dict[str,
         changes["training.learning_rate"] = other.learning_rate
     if training.epochs < other.epochs:
         changes["training.epochs"] = other.epochs
-    if not changes:
+    limits = {f"training.{name}": None for name in ("max_steps", "max_records") if getattr(training, name) is not None}
+    was_cut = bool(limits) and _count_records(training) < training.epochs * size.examples
+    if not changes and not was_cut:
         changes["training.epochs"] = min(MORE_EPOCHS * training.epochs, MOST_EPOCHS)
-    if training.max_steps is not None or training.max_records is not None:  # they would stop it just as early
-        changes |= {"training.max_steps": None, "training.max_records": None}
-    return changes
+    return changes | limits
+
+
+def _count_records(training: TrainingSection) -> float:
+    """The records after which a limit ends the run."""
+    return training.max_steps * training.batch_size if training.max_steps is not None else training.max_records or 0

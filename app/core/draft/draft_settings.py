@@ -13,7 +13,7 @@ from app.core import json_schema
 from app.core.backend_messages import translate_message
 from app.core.backend_words import capitalize, translate_word
 from app.core.draft.draft import Draft, flat
-from app.core.i18n import figure, tr
+from app.core.i18n import figure, inside, tr
 from app.core.setting_titles import title_of_key
 from backend.contract.catalog import Catalog
 from backend.contract.lengths import LENGTHS, fit_lengths
@@ -222,13 +222,8 @@ def fix_words(fix: RunFix) -> str:
         return tr("Convert the weights and restart")
     if not fix.changes:
         return tr("Retry")
-    named = {key: value for key, value in fix.changes.items() if value is not None}
-    settings = ", ".join(
-        tr("no more checkpoints")
-        if (key, value) == ("training.checkpoint_every", "never")
-        else f"{title_of_key(key)} {value_words(value)}"
-        for key, value in named.items()
-    )
+    named = {key: value for key, value in fix.changes.items() if value is not None or fix.is_retry}
+    settings = ", ".join(_changed_words(key, value) for key, value in named.items())
     if fix.is_retry:
         return tr("Try again with {settings}", settings=settings)
     return (
@@ -236,6 +231,14 @@ def fix_words(fix: RunFix) -> str:
         if fix.resume
         else tr("Restart with {settings}", settings=settings)
     )
+
+
+def _changed_words(key: str, value: Any) -> str:
+    if value is None:
+        return tr("no {title}", title=inside(title_of_key(key)))
+    if (key, value) == ("training.checkpoint_every", "never"):
+        return tr("no more checkpoints")
+    return f"{title_of_key(key)} {value_words(value)}"
 
 
 def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorReply) -> list[MemoryFix]:

@@ -50,9 +50,11 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.changes:
             return "Retry"
         settings = " and ".join(
-            message("{key} {value}", key=key.rpartition(".")[2], value=_format_value(value))
+            message("no {key}", key=key.rpartition(".")[2])
+            if value is None
+            else message("{key} {value}", key=key.rpartition(".")[2], value=_format_value(value))
             for key, value in self.changes.items()
-            if value is not None
+            if value is not None or self.is_retry
         )
         if self.is_retry:
             return message("Try again with {settings}", settings=settings)

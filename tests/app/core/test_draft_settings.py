@@ -122,6 +122,7 @@ def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: 
         (RunFix({"training.learning_rate": 5e-05}), "Restart with Learning rate 5e-5"),
         (RunFix({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
         (RunFix({"training.checkpoint_every": "never"}, resume=True), "Resume with no more checkpoints"),
+        (RunFix({"training.max_steps": None}, is_retry=True), "Try again with no max_steps"),
         (RunFix(), "Retry"),
         (RunFix(convert_weights=True), "Convert the weights and restart"),
     ],

@@ -87,8 +87,14 @@ def test_a_run_with_the_usual_numbers_is_tried_with_more_epochs():
 
 def test_what_would_stop_it_just_as_early_is_taken_back():
     changes = other_settings(spec(learning_rate=4e-4, epochs=12, max_steps=4), SIZE)
-    assert changes == {"training.epochs": 36.0, "training.max_steps": None, "training.max_records": None}
-    assert RunFix(changes, is_retry=True).describe() == "Try again with epochs 36"
+    assert changes == {"training.max_steps": None}
+    assert RunFix(changes, is_retry=True).describe() == "Try again with no max_steps"
+
+
+def test_a_run_whose_limit_was_no_shorter_is_tried_with_more_epochs():
+    records = int(12 * SIZE.examples)
+    changes = other_settings(spec(learning_rate=4e-4, epochs=12, max_records=records), SIZE)
+    assert changes == {"training.epochs": 36.0, "training.max_records": None}
 
 
 def test_a_run_that_learned_nothing_offers_to_try_again_and_its_scores_are_no_success(tmp_path: Path):
