@@ -104,11 +104,13 @@ class PlotOptions(QWidget):
             return
         self._judged, self._alive = time.monotonic(), alive
         found = Diagnosis(NO_CURVES, "warning") if outcome.lacks_events else diagnose(state, alive)
+        is_told = outcome.state == "finished" and outcome.fix is not None and bool(outcome.doubt)
+        found = Diagnosis("", found.kind) if is_told else found  # above, beside the button that helps
         if found.text != self.words.text():
             self.words.setText(found.text)
             self.icon.set_icon(*STYLES[found.kind])
             self.icon.setAccessibleName(SPOKEN[found.kind])
-        self.icon.show()
+        self.icon.setVisible(bool(found.text))
 
 
 class SelectedStep(IconButton):

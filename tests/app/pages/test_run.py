@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from app import theme
 from app.core import setting_titles
@@ -233,6 +233,9 @@ def test_a_finished_run_at_chance_offers_to_try_again(shown, context, runs: Path
     panel = shown("sentiment-finished")
     assert (panel.controls.pill.text(), panel.controls.pill.kind()) == ("Finished", "warning")
     assert "no better than without a model (0.9900)" in panel.banner.text()
+    assert [one.text() for one in panel.findChildren(QLabel) if panel.banner.text() in one.text()] == [
+        panel.banner.text()
+    ], "it is said once"
     assert not any("(best)" in line for line in panel.journal.journal.text().splitlines())
     assert panel.fix_buttons.fix.text().startswith("Try again with ")
     panel.fix_buttons.fix.click()
