@@ -34,7 +34,7 @@ COSTS = (
     tr("Weights"), tr("Gathered weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),
     tr("Startup"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
     tr("Evaluation"), tr("Loading"),
-    tr("Final model"), tr("Predictions and log"), tr("While saving"), tr("Prepared data"), tr("Download"),
+    tr("Final model"), tr("Predictions, log"), tr("While saving"), tr("Prepared data"), tr("Download"),
 )  # fmt: skip
 CACHES = (
     tr("Tokenized features"), tr("Measured lengths"), tr("Data reports"), tr("Cached rows"), tr("Opened predictions"),

@@ -149,7 +149,7 @@ def _list_parts(spec: RunSpec, facts: DiskFacts) -> list[tuple[str, DiskPart]]:
             ),
         ),
         (RUNS, DiskPart("Final model", model)),
-        (RUNS, DiskPart("Predictions and log", rest)),
+        (RUNS, DiskPart("Predictions, log", rest)),
     ]
     beside = max(0.0, checkpoint - model - rest) if written > kept else 0.0
     copy = _copy_mb(spec, facts)
@@ -257,7 +257,7 @@ def _find_fixes(spec: RunSpec, facts: DiskFacts, places: Mapping[str, Place]) ->
     if len(gentle) > 1 and not any(fix is not None and fix.fits for fix in fixes):
         together = {key: value for _, changes, _ in gentle for key, value in changes.items()}
         note = message("If the computer crashes, the run starts over; the final model is that of the last step.")
-        fixes.append(_try_changes(spec, facts, places, message("All of these"), together, note))
+        fixes.append(_try_changes(spec, facts, places, message("Save only the final model"), together, note))
     fixes += [_try_changes(spec, facts, places, *candidate) for candidate in _state_candidates(spec)]
     return [fix for fix in fixes if fix is not None and fix.disk_mb < now]
 

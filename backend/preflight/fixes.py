@@ -190,7 +190,7 @@ def _combine(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> Me
         if changes.get(MASTER_WEIGHTS) == STOCHASTIC:
             del changes[MASTER_WEIGHTS]
     return _try_changes(
-        spec, measured, message("All of these"), changes, message("None of these is enough on its own.")
+        spec, measured, message("All options together"), changes, message("None of these is enough on its own.")
     )
 
 

@@ -95,7 +95,7 @@ def test_short_run_ends_with_model_and_predictions(short_run) -> None:
 def test_the_plan_says_how_large_the_run_folder_becomes(burnish, short_run) -> None:
     folder, _ = short_run
     plan = json.loads(burnish("plan", folder / "spec.yaml", "--json").stdout)
-    names = ("Checkpoints", "Final model", "Predictions and log")
+    names = ("Checkpoints", "Final model", "Predictions, log")
     estimated = sum(part["megabytes"] for part in plan["disk"]["parts"] if part["name"] in names)
     written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     assert estimated == pytest.approx(written, rel=0.15)

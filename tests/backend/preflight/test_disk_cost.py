@@ -136,9 +136,9 @@ def test_with_each_fix_that_is_said_to_fit_the_plan_fits(rows, free_mb: float):
 
 def test_the_gentlest_fix_comes_first_and_all_of_them_only_if_none_is_enough(rows):
     assert disk(spec_with(), rows, 190).fixes[0].title == "Keep one checkpoint"
-    assert "All of these" not in [fix.title for fix in disk(spec_with(), rows, 190).fixes]
+    assert "Save only the final model" not in [fix.title for fix in disk(spec_with(), rows, 190).fixes]
     tight = {fix.title: fix.fits for fix in disk(spec_with(), rows, 25).fixes}
-    assert tight["All of these"]
+    assert tight["Save only the final model"]
     assert not tight["Keep one checkpoint"]
 
 

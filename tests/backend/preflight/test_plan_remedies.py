@@ -73,7 +73,7 @@ def test_a_remedy_needs_what_the_plan_with_it_says(tight, tmp_path: Path):
 
 def test_where_none_alone_is_enough_all_are_offered_together(tmp_path: Path):
     found, _ = planned(tmp_path, **{"hardware.memory_limit": 0.3})
-    assert found.remedies[-1].title == "All of these"
+    assert found.remedies[-1].title == "All options together"
     assert found.remedies[-1].memory_mb < found.memory_mb
 
 
@@ -82,7 +82,7 @@ CARD = Device("cuda", 0, "Card", 1000, 300, ["float32", "bfloat16"])
 
 def test_weights_in_bfloat16_are_offered_and_give_way_to_an_adapter(tmp_path: Path):
     found, _ = planned(tmp_path, CARD, **{"hardware.micro_batch_size": 8})
-    together = next(one.changes for one in found.remedies if one.title == "All of these")
+    together = next(one.changes for one in found.remedies if one.title == "All options together")
     assert {"training.master_weights": "bfloat16_stochastic"} in [one.changes for one in found.remedies]
     assert "adapter" in together
     assert "training.master_weights" not in together
