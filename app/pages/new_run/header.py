@@ -62,11 +62,16 @@ class Header(PageHeader):
         super().resizeEvent(event)
 
     def apply_theme(self) -> None:
-        """The same if the text has become larger."""
+        """The same if the text has become larger; without room, there is no subtitle."""
         text = self.subtitle.fontMetrics().horizontalAdvance(self.subtitle.text()) + SLACK
         room = self.width() - self.layout().spacing() - self.buttons.spacing() * len(self._buttons)  # type: ignore[union-attr]
         room -= SEARCH_WIDTH
-        fit_words(self._words(), lambda: sum(button.sizeHint().width() for button in self._buttons) + text - room)
+
+        def lacks() -> int:
+            return sum(button.sizeHint().width() for button in self._buttons) + text - room
+
+        fit_words(self._words(), lacks)
+        self.subtitle.setVisible(lacks() <= SLACK)
 
     def show_steps(self) -> None:
         """Show what can be undone and redone."""

@@ -20,8 +20,8 @@ from backend.contract.run.cost import DiskFix, MemoryFix
 
 AnyFix = MemoryFix | DiskFix
 SHOWN_REMEDIES = 3
-NAME_WIDTH, VALUE_WIDTH = 96, 80
-"""Pixels of the names and values of parts."""
+NAME_WIDTH, VALUE_WIDTH, BAR_WIDTH = 96, 80, 320
+"""Pixels of the names, the values and at most of the bars of parts."""
 NARROW = 380
 """Pixels; with fewer the words of a part are below its value."""
 
@@ -141,12 +141,19 @@ class _PlanParts(QWidget):
     def __init__(self, plan: RunPlan) -> None:
         super().__init__()
         self.rows: list[tuple[str, str]] = []
-        self._row_words: list[tuple[QGridLayout, int, QLabel]] = []
+        self._row_words: list[tuple[int, QLabel]] = []
         self._is_narrow = False
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
         self._auto(plan)
+        self._grid = QGridLayout()  # one for all sections, so that their values are aligned
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnMinimumWidth(0, NAME_WIDTH)
+        self._grid.setColumnMinimumWidth(1, VALUE_WIDTH)
+        self._grid.setColumnStretch(2, 1)
+        self._column.addLayout(self._grid)
         self._memory(plan)
         if plan.disk is not None:
             self._disk(plan.disk)
@@ -164,7 +171,7 @@ class _PlanParts(QWidget):
         self._column.addSpacing(8 if reasons else 0)
 
     def _memory(self, plan: RunPlan) -> None:
-        grid = self._section(
+        self._section(
             tr(
                 "Memory · about {memory_mb} of {available_mb}",
                 memory_mb=formatting.megabytes(plan.memory_mb),
@@ -173,34 +180,35 @@ class _PlanParts(QWidget):
         )
         for part in plan.memory:
             bar = ThinProgressBar()
+            bar.setMaximumWidth(theme.pixels(BAR_WIDTH))
             bar.set_fraction(part.megabytes / plan.memory_mb if plan.memory_mb else 0.0)
-            self._row(grid, translate_word(part.name), formatting.megabytes(part.megabytes), bar)
+            self._row(translate_word(part.name), formatting.megabytes(part.megabytes), bar)
 
     def _disk(self, disk: DiskPlan) -> None:
         needed = formatting.megabytes(disk.needed_mb)
-        grid = self._section(tr("Disk · about {needed}", needed=needed))
+        self._section(tr("Disk · about {needed}", needed=needed))
         for part in disk.parts:
             size = formatting.megabytes(part.megabytes) if part.megabytes >= 1 else tr("under 1 MB")
-            self._row(grid, translate_word(part.name), size, label(part.words, "faint", wrap=True))
+            self._row(translate_word(part.name), size, label(part.words, "faint", wrap=True))
         for volume in disk.volumes:
             words = label(volume_words(volume), "faint" if volume.fits else "danger", wrap=True)
-            words.setContentsMargins(0, 0, 0, 8)
-            self._column.addWidget(words)
+            words.setContentsMargins(0, 2, 0, 0)
+            self._line(words)
 
     def _time(self, plan: RunPlan) -> None:
         known = run_duration.whole(plan) if plan.seconds is not None else tr("unknown until measured")
-        grid = self._section(tr("Time · {known}", known=known))
+        self._section(tr("Time · {known}", known=known))
         for part in plan.time:
             words = label(run_duration.basis_words(part), "faint", wrap=True)
-            self._row(grid, translate_word(part.name), run_duration.of_part(part), words)
+            self._row(translate_word(part.name), run_duration.of_part(part), words)
         if plan.measured is not None:
             words = " ".join(run_duration.details(plan.measured, plan.memory_mb, time.time()))
             note = label(words, "faint", wrap=True)
-            note.setContentsMargins(0, 0, 0, 8)
-            self._column.addWidget(note)
+            note.setContentsMargins(0, 2, 0, 0)
+            self._line(note)
 
     def _figures(self, plan: RunPlan) -> None:
-        grid = self._section(tr("Steps and tokens"))
+        self._section(tr("Steps and tokens"))
         counted = formatting.group_digits
         per_epoch = tr("{steps_per_epoch} per epoch", steps_per_epoch=counted(plan.steps_per_epoch))
         whole = tr("of {parameters}", parameters=formatting.short_count(plan.parameters))
@@ -218,28 +226,26 @@ class _PlanParts(QWidget):
         if plan.longest:
             rows.append((tr("Longest row"), trn("{count} token", "{count} tokens", plan.longest), ""))
         for name, value, words in rows:
-            self._row(grid, name, value, label(words, "faint", wrap=True))
+            self._row(name, value, label(words, "faint", wrap=True))
 
-    def _section(self, title: str) -> QGridLayout:
-        self._column.addWidget(label(title, "strong", wrap=True))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
-        grid.setContentsMargins(0, 0, 0, 10)
-        grid.setColumnMinimumWidth(0, NAME_WIDTH)
-        grid.setColumnMinimumWidth(1, VALUE_WIDTH)
-        grid.setColumnStretch(2, 1)
-        self._column.addLayout(grid)
-        return grid
+    def _section(self, title: str) -> None:
+        words = label(title, "strong", wrap=True)
+        words.setContentsMargins(0, 10 if self.rows else 0, 0, 2)
+        self._line(words)
 
-    def _row(self, grid: QGridLayout, name: str, value: str, beside: QWidget) -> None:
+    def _line(self, words: QLabel) -> None:
+        self._grid.addWidget(words, self._grid.rowCount(), 0, 1, 3)
+
+    def _row(self, name: str, value: str, beside: QWidget) -> None:
         self.rows.append((name, value))
-        row = grid.rowCount()
+        row = self._grid.rowCount()
         for column, part in enumerate((label(name, "muted"), label(value), beside)):
-            grid.addWidget(part, row, column)
+            self._grid.addWidget(part, row, column)
         if isinstance(beside, QLabel) and beside.text():
-            self._row_words.append((grid, row, beside))
-            grid.setRowMinimumHeight(row + 1, 0)  # where the words go if there is no room for them beside the value
+            self._row_words.append((row, beside))
+            self._grid.setRowMinimumHeight(
+                row + 1, 0
+            )  # where the words go if there is no room for them beside the value
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The words of a row are below its value if there is little room beside it."""
@@ -248,12 +254,9 @@ class _PlanParts(QWidget):
         if is_narrow == self._is_narrow:
             return
         self._is_narrow = is_narrow
-        for grid, row, words in self._row_words:
-            grid.removeWidget(words)
-            if is_narrow:
-                grid.addWidget(words, row + 1, 1, 1, 2)
-            else:
-                grid.addWidget(words, row, 2)
+        for row, words in self._row_words:
+            self._grid.removeWidget(words)
+            self._grid.addWidget(words, *((row + 1, 1, 1, 2) if is_narrow else (row, 2, 1, 1)))
 
 
 def placed_words(one: Placement) -> str:

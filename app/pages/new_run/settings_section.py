@@ -68,6 +68,7 @@ class SettingsSection(Section):
         self.body.addLayout(self._few)
         self._build_choices()
         self._all = label(tr("ALL OTHER SETTINGS"), "heading")
+        self._all.setContentsMargins(0, 10, 0, 0)
         self.body.addWidget(self._all)
         self._rest = QVBoxLayout()
         self._rest.setSpacing(4)
