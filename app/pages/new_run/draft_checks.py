@@ -437,7 +437,8 @@ class DraftChecks(QObject):
             return wrong
         missing = {"task": self._missing_task, "data": self._missing_data, "model": self._missing_model}
         if name in missing and (sentence := missing[name]()):
-            return SectionState(OPEN, sentence)
+            is_empty = name == "data" and self.preview is None
+            return SectionState(OPEN, sentence, tr("No data yet") if is_empty else "")
         if name == "data" and self.preview is None:
             return SectionState(BUSY, tr("Reading the data…"))
         if name == "model" and self.model is None:

@@ -139,7 +139,7 @@ class StartBar(QFrame):
         """Why a measurement had not enough memory, until there is another plan."""
         self.is_measuring = False
         self._place, self._state, self._others = "", SectionState(""), ""
-        self._is_told = self._shows_plan = False
+        self._is_told = self._shows_plan = self._leads = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
         self.measure = QPushButton(tr("Measure time"))
         theme.role(self.measure, "small")
@@ -169,7 +169,7 @@ class StartBar(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(MARGINS[0], 0, MARGINS[1], 0)
         row.setSpacing(SPACING)
-        for part in (self.time, self.memory, self.measure, self.more):
+        for part in (self.time, self.memory, self.more, self.measure):  # the last one goes first, and moves nothing
             row.addWidget(part)
         row.addWidget(self.reason, 1)
         row.addWidget(self.queue)
@@ -188,6 +188,7 @@ class StartBar(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Without room for a button there is its line in the menu."""
         super().resizeEvent(event)
+        self._show_reason()
         self._make_room()
 
     def _make_room(self) -> None:
@@ -255,6 +256,7 @@ class StartBar(QFrame):
 
         If the open section says it (`is_told`), or shows the plan with its warnings, only what to do there is said.
         """
+        self._leads = bool(place)
         self._place, self._state, self._is_told, self._shows_plan = place or "settings", state, is_told, shows_plan
         reason = state.note
         self.start.setEnabled(not reason)
@@ -265,24 +267,33 @@ class StartBar(QFrame):
         self.measure.setEnabled(self.is_measuring or not lacks)
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
         self.measure.setToolTip(hint)
-        if not self.is_measuring:
-            warning = self._warning_action() if shows_plan else self.warning()
-            is_problem = state.kind == WRONG or (bool(warning) and not reason)
-            words = _lead(NEW_RUN_SECTIONS[place], state.action) if is_told else reason or warning
-            self.reason.show_sentence(
-                words, reason or self.warning(), is_problem=is_problem, leads=bool(place or reason == "")
-            )
-            self._make_room()
+        self._show_reason()
+
+    def _show_reason(self) -> None:
+        """The whole sentence, or only what to do if it is said elsewhere, or if the figures would have to go for it."""
+        if self.is_measuring:
+            return
+        reason, warning = self._state.note, self.warning()
+        is_told = self._is_told if reason else self._shows_plan
+        is_problem = self._state.kind == WRONG or (bool(warning) and not reason)
+        action = self._action()
+        for words in (action if is_told and action else reason or warning, action):
+            self.reason.show_sentence(words, reason or warning, is_problem=is_problem, leads=self._leads or not reason)
+            if not action or self._has_room((self.time, self.memory)):
+                break
+        self._make_room()
+
+    def _action(self) -> str:
+        """What to do about what blocks the start, or about the warning, and where; empty if a sentence says as much."""
+        if self._state.note:
+            return _lead(NEW_RUN_SECTIONS[self._place], self._state.action) if self._state.kind == WRONG else ""
+        if not self.warning():
+            return ""
+        return _lead(tr("Plan"), tr("Use less memory") if self.shortage else tr("Use less disk space"))
 
     def warning(self) -> str:
         """That memory or disk is too small for the run, which may start nevertheless: space can be freed meanwhile."""
         return self.shortage or disk_warning(self.plan)
-
-    def _warning_action(self) -> str:
-        """What to do about the warning, which the plan in view gives in full."""
-        if self.shortage:
-            return _lead(tr("Plan"), tr("Use less memory"))
-        return _lead(tr("Plan"), tr("Free disk space")) if self.warning() else ""
 
     def _lack_of_cost(self) -> str:
         return self._state.note or ("" if self.plan else tr("The cost is still being estimated."))

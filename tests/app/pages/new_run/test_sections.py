@@ -200,7 +200,7 @@ def test_the_words_of_a_plan_have_room_in_a_narrow_panel(qtbot, demo, resizable_
         plan.setFixedWidth(width)
         qtbot.waitUntil(lambda width=width: plan.width() == width)
         QApplication.processEvents()
-        assert words.width() > 160
+        assert words.width() > 140
 
 
 def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):
@@ -294,7 +294,7 @@ def test_a_warning_of_the_plan_is_said_there_while_it_is_in_view(demo):
     for name in SECTIONS:
         demo.sections.open(name)
         assert said_in(demo) == [f"{SAID}."], name
-    assert demo.start_bar.reason.text() == "Plan: free disk space"
+    assert demo.start_bar.reason.text() == "Plan: use less disk space"
     assert demo.start_bar.reason.toolTip() == f"{SAID}."
 
 

@@ -13,14 +13,26 @@ from app.pages.new_run.section_state import SECTIONS
 from app.widgets.accessibility import in_reading_order
 from backend.contract.catalog import Device
 from backend.contract.errors import Fix
-from backend.contract.rpc.data import IgnoredFile, RecognisedData
-from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
+from backend.contract.rpc.data import IgnoredFile, OtherTask, RecognisedData
+from backend.contract.rpc.plan import AutoSetting, DeviceList, DiskPart, DiskPlan, DiskVolume
 from backend.contract.rpc.protocol import ErrorReply, Progress
-from backend.contract.run.cost import DiskFix, MeasuredTime, MemoryFix
+from backend.contract.run.cost import DiskFix, MeasuredTime, Measurement, MemoryFix
+from tests.app.pages.small_helper import GLANCE
 
 LONG = "This sentence goes on and on, as those of a backend may, and says what to do about it in many words"
 FULL = DiskVolume(LONG, 211, 190, 1000)
 LESS = DiskFix(title="Keep one checkpoint", changes={}, disk_mb=158, fits=True, note=LONG)
+CHOSEN = {
+    "training.epochs": 12.0,
+    "training.learning_rate": 4e-4,
+    "training.batch_size": 8,
+    "training.warmup": 0.1,
+    "training.gradient_checkpointing": "true",
+    "hardware.compile": "always",
+    "hardware.processes": 2,
+    "model.weights": "bfloat16",
+}
+MEASURED = Measurement(time=0.0, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0)
 OFFER = TaskOffer(LONG, [("causal_lm", LONG[:40]), ("masked_lm", LONG[:40])])
 FIX = MemoryFix(title="LoRA adapter", changes={}, memory_mb=470, fits=True, note="Few.")
 
@@ -31,14 +43,11 @@ def places(page: Page) -> dict[str, QRect]:
     sections = page.sections.named.values()
     fields = in_reading_order(page.sections.named[page.sections.opened].inside)
     bar = page.start_bar
-    parts: list[QWidget] = [*(section.header for section in sections), *fields, page.header, page.sections.side, bar]
+    parts: list[QWidget] = [*(section.header for section in sections), page.header, page.sections.side, bar]
     parts += [bar.time, bar.memory, bar.measure, bar.more, bar.start]
-    return {
-        f"{type(one).__name__} {one.accessibleName() if one in fields else number}": QRect(
-            one.mapTo(page, QPoint(0, 0)), one.size()
-        )
-        for number, one in enumerate(parts)
-    }
+    named = {f"{type(one).__name__} {number}": one for number, one in enumerate(parts)}
+    named |= {f"{type(one).__name__} {one.accessibleName()}": one for one in fields}
+    return {name: QRect(one.mapTo(page, QPoint(0, 0)), one.size()) for name, one in named.items()}
 
 
 def moved(before: dict[str, QRect], after: dict[str, QRect]) -> list[str]:
@@ -73,6 +82,10 @@ def answers(page: Page) -> dict[str, Callable[[], object]]:
             ("plan", "training.learning_rate"),
             ("plan", "task.max_length"),
             ("plan", "hardware.device"),
+            ("plan", "hardware.compile"),
+            ("plan", "data.columns.label"),
+            ("plan", "adapter.type"),
+            ("plan", "name"),
             ("plan", None),
             ("devices", None),
         )
@@ -81,17 +94,36 @@ def answers(page: Page) -> dict[str, Callable[[], object]]:
         "a fix for the data": lambda: checks._on_mistake("data", ErrorReply(LONG, "data.train", fix=fix)),
         "a preview": lambda: checks.previewed.emit(preview),
         "a preview with a fix": lambda: checks.previewed.emit(replace(preview, fix=fix)),
+        "a preview with a wrong column": lambda: checks._on_preview(
+            replace(preview, wrong_column=ErrorReply(LONG, "data.columns.label", fix=fix))
+        ),
+        "a preview of data for other tasks": lambda: checks._on_preview(
+            replace(preview, other_tasks=[OtherTask("causal_lm", LONG), OtherTask("masked_lm", LONG)])
+        ),
         "a preview of other columns": lambda: checks.previewed.emit(
             replace(preview, columns=["a", "b"], rows=[], best_guesses={})
         ),
         "recognising": section.show_recognising,
         "recognised": lambda: section.show_recognised(recognised, OFFER),
+        "all rows": lambda: page.data_controller._on_glance(replace(GLANCE, warnings=[LONG, LONG], notes=[LONG, LONG])),
+        "no rows": lambda: page.data_controller._on_no_glance(ErrorReply(LONG, "data.validation")),
         "a look at all rows": lambda: section.view.show_counting(0.3),
         "no look at all rows": lambda: section.view.show_glance(None),
         "a model": lambda: checks.described.emit(model),
         "a model with much to say": lambda: checks.described.emit(
             replace(model, problem=LONG, notes=[LONG, LONG], needs_conversion=True)
         ),
+        "a model of the hub": lambda: checks._on_model(replace(model, found="hub", size_mb=440.0)),
+        "a model with its own code": lambda: checks._on_model(
+            replace(model, needs_remote_code=True, code={"x": "c0ffee"}, code_files=[LONG])
+        ),
+        "a model that takes less": lambda: checks._on_model(replace(model, max_length=64)),
+        "a download": lambda: page.model_controller.download.changed.emit(),
+        "the catalog once more": lambda: page._on_catalog(page.catalog),
+        "a plan with what was chosen": lambda: checks._on_plan(
+            replace(plan, auto=[AutoSetting(key, value, LONG) for key, value in CHOSEN.items()], notes=[LONG, LONG])
+        ),
+        "a measured plan": lambda: checks._on_plan(replace(plan, measured=MEASURED, seconds=100.0)),
         "a plan": lambda: checks.planned.emit(plan),
         "a plan that does not fit": lambda: checks._on_plan(
             replace(plan, fits=False, problems=[LONG], remedies=[FIX, FIX], notes=[LONG], precision_reason=LONG)
