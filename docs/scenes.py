@@ -141,10 +141,11 @@ def run_live(stage: Stage) -> Any:
 
 
 def run(stage: Stage) -> Any:
-    """The finished run."""
+    """The finished run, when no other is running."""
     stage.window.show_run(str(stage.run))
-    page = stage.page("run")
+    page, library = stage.page("run"), stage.window.context.library
     until(lambda: page.watcher is not None and page.watcher.is_caught_up)
+    until(lambda: library.runs and not any(run.alive for run in library.runs), 3 * SECONDS)
     return stage.window
 
 

@@ -104,6 +104,10 @@ class RunButtons(QWidget):
         for key in SHORT:
             self.buttons[key].setText("" if narrow else RESULTS[key][0])
             self.buttons[key].setAccessibleName(RESULTS[key][0])
+        resume = self.buttons["resume"]
+        resume.setMinimumWidth(0)
+        if not narrow:
+            resume.make_room(tr("Resume"), RESUMING)
 
     def forget(self) -> None:
         """Reset for another run or attempt."""

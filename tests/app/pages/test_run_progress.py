@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import RunStatus
 from app.pages.run.progress import ProgressTiles, RunProgress
+from app.pages.run.run_buttons import RunButtons
 from backend.contract.run import events
 
 
@@ -202,3 +203,14 @@ def test_a_run_that_is_judged_by_its_loss_shows_another_metric_beside_it(tiles: 
     state.apply(events.EvaluationFinished(time=2, step=1, epoch=0.1, metrics=metrics, rows=9, seconds=1.0))
     tiles.show_state(state, RunStatus("running"))
     assert tile.accessibleName() == "Perplexity: 77.9000"
+
+
+def test_resume_leaves_the_title_of_a_narrow_page_its_room(qtbot, styled):
+    controls = RunButtons()
+    qtbot.addWidget(controls)
+    resume = controls.buttons["resume"]
+    wide = resume.minimumWidth()
+    controls.set_narrow(True)
+    assert resume.minimumWidth() == 0
+    controls.set_narrow(False)
+    assert resume.minimumWidth() == wide > 0
