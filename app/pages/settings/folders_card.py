@@ -15,6 +15,8 @@ from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.storage import ClearedCache, StorageUse
 
+SMALLEST = 500_000
+"""Bytes of a part of the cache that is worth a word."""
 FEATURES = ("features", "lengths", "report", "pages")
 """What the feature cache is; the rest of the cache folder is taken away only where a person says so."""
 TABLES = "tables"
@@ -122,7 +124,9 @@ class FoldersCard(Card):
         runs = trn("{count} run", "{count} runs", storage.runs)
         self.runs_size.setText(tr("{size} in {runs}", size=_size(storage.runs_size), runs=runs))
         parts = ", ".join(
-            f"{inside(translate_word(part.title))} {_size(part.size)}" for part in storage.parts if part.size
+            f"{inside(translate_word(part.title))} {_size(part.size)}"
+            for part in storage.parts
+            if part.size >= SMALLEST
         )
         free = tr("{size} free on this disk", size=_size(storage.free))
         self.cache_size.setText(

@@ -160,7 +160,8 @@ STORAGE = StorageUse(
     hub_size=2_000_000_000,
     free=50_000_000_000,
     parts=[
-        StorageItem(name="features", title="Tokenised features", size=410_000_000),
+        StorageItem(name="features", title="Tokenized features", size=410_000_000),
+        StorageItem(name="lengths", title="Measured lengths", size=40_000),
         StorageItem(name="tables", title="Cached rows", size=300_000_000),
     ],
 )
@@ -201,7 +202,8 @@ def test_sizes_of_the_folders_are_told(panel: Page, asked: Asked):
     assert asked.questions == [("storage", {})]
     panel.folders._on_storage(STORAGE)
     assert panel.folders.runs_size.text() == "12 MB in 3 runs"
-    assert "tokenised features 410 MB" in panel.folders.cache_size.text()
+    assert "tokenized features 410 MB" in panel.folders.cache_size.text()
+    assert "measured lengths" not in panel.folders.cache_size.text()
     assert "50.0 GB free" in panel.folders.cache_size.text()
 
 
