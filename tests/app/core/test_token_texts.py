@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from app.core.text import id_lists, invisible_characters, tokenizer_input, tokenizer_list
+from app.core.text import invisible_characters, tokenizer_input, tokenizer_list
 from app.core.text.direction import runs_right_to_left
 from app.core.text.tokenizer_input import TextOptions
 from app.widgets.text.text_editor import Places
@@ -40,42 +38,6 @@ def test_places_are_counted_as_qt_counts_and_back():
     places = Places("a👩b👧c")
     assert [places.units(n) for n in range(6)] == [0, 1, 3, 4, 6, 7]
     assert [places.characters(n) for n in (0, 1, 3, 4, 6, 7)] == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("101, 7592, 102", [[101, 7592, 102]]),
-        ("[101 7592]\n(102)", [[101, 7592], [102]]),
-        ("[[1, 2], [3]]", [[1, 2], [3]]),
-        ("[1,\n 2]", [[1, 2]]),
-        ("101\n7592;102", [[101], [7592, 102]]),
-        ("  \n", []),
-    ],
-)
-def test_ids_are_read_as_people_write_them(text, ids):
-    assert id_lists.read_lists(text).ids == ids
-
-
-@pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
-def test_words_are_pieces(text):
-    assert id_lists.read_lists(text).pieces == [["un", "##believ", "##able"]]
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("[CLS] hello [SEP]", [["[CLS]", "hello", "[SEP]"]]),
-        ('["a b", "c"]', [["a b", "c"]]),
-        ("[" * 100_000, [["[" * 100_000]]),
-    ],
-)
-def test_pieces_with_brackets_or_spaces_are_told_apart(text, pieces):
-    assert id_lists.read_lists(text).pieces == pieces
-
-
-def test_a_negative_number_is_no_id():
-    assert id_lists.read_lists("1, -5").problem.startswith("-5 is not an ID")
 
 
 def test_windows_are_asked_for_only_where_something_is_cut():

@@ -1,43 +1,31 @@
 """The Compare tab: two to four tokenizers on one text, line by line, and on a whole column of data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
-from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.formatting import number, sentence
-from app.core.i18n import figure, tr, trn
-from app.core.table_rows import TableRows
-from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, rate_rows, rates_by_language
+from app.core.formatting import sentence
+from app.core.i18n import tr, trn
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
-from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
+from app.pages.tokenizer.compare.compared_data import ComparedData
+from app.pages.tokenizer.compare.compared_tokenizers import ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
 from app.pages.tokenizer.tokenizer_tab import READING, TokenizerTab, waiting_question
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox, holder, scroll_area, stack, vbox
-from app.widgets.card import Card, TableCard
+from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
-from app.widgets.plots.live_plot import LivePlot, SeriesStyle
-from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.progress import WaitingStack
-from app.widgets.tables.layout_memory import RememberedSplitter
-from app.widgets.tables.row_table import RowTable
 from app.widgets.text.directed_text import follow_direction
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.text_editor import text_of
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.comparison import MOST, DataComparison, TextComparison
-
-WIDTHS = {
-    "tokenizer": 150, "language": 82, "rows": 70, "tokens": 92, "per_word": 80, "per_character": 104, "per_row": 74,
-    "median": 72, "longest": 74, "unknown": 82,
-}  # fmt: skip
 
 CALM_MS = 200
 LONGEST = 10_000
@@ -250,77 +238,3 @@ class CompareTab(TokenizerTab):
             self.banner.show_message("error", sentence(text))
         elif self._failed_query == about:
             self.banner.clear()
-
-
-class ComparedData(QWidget):
-    """Shows one comparison at a time; its table and plots are built for the first one, as most people compare a text."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.rows = TableRows((), ())
-        self._found: DataComparison | None = None
-        self._names: Sequence[str] = ()
-
-    def _build(self) -> None:
-        self.table = RowTable(name=tr("Tokens by tokenizer and language"), titles=COLUMN_TITLES)
-        self.table.sort_requested.connect(self._on_sort_requested)
-        self.summary = ElidedLabel("", "faint")
-        table = TableCard(self.table, self.summary)
-        self.measure, row = chips([*(title for title, _ in MEASURES), tr("Lengths")], self._show_measure)
-        self.bars = PairedBars()
-        self.bars.setAccessibleName(tr("Tokens per word, character or row"))
-        self.card = Card(tr("Tokens"))
-        self.card.add(scroll_area(holder(vbox(self.bars, 1))), 1)
-        styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
-        self.lengths = LivePlot(tr("Rows by token count"), styles, "tokens")
-        self.plots = stack(self.card, self.lengths)
-        row.addStretch(1)
-        side = holder(vbox(row, (self.plots, 1), spacing=8))
-        splitter = RememberedSplitter("compared-data", Qt.Orientation.Horizontal)
-        splitter.hold((table, side), (3, 2), (600, 420))
-        vbox(splitter, parent=self)
-
-    def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
-        """Show another comparison; `names` are the tokenizers' names."""
-        if self._found is None:
-            self._build()
-        self.rows, self._found, self._names = rate_rows(found, names), found, names
-        self.table.show_rows(self.rows, WIDTHS, ["tokenizer"])
-        self.table.set_color(lambda row, column: COLOR_TOKENS[row % len(names)] if column == "tokenizer" else "")
-        words = [
-            trn("{count} row", "{count} rows", found.total.rows),
-            trn("{count} word", "{count} words", found.total.words),
-            trn("{count} character", "{count} characters", found.total.characters),
-        ]
-        more = len(found.languages) - MAX_GROUPS
-        words += [tr("the plot shows the first {MAX_GROUPS} languages", MAX_GROUPS=MAX_GROUPS)] if more > 0 else []
-        self.summary.setText(" · ".join([*words, tr("counted in {seconds} s", seconds=number(found.seconds, 1))]))
-        self._show_lengths(found, names)
-        self._show_measure(self.measure.checkedId())
-
-    def _show_lengths(self, found: DataComparison, names: Sequence[str]) -> None:
-        self.lengths.clear()
-        middles = [(begin + end) / 2 for begin, end in zip(found.bins, found.bins[1:], strict=False)]
-        for place, (name, rows) in enumerate(zip(names, found.histograms, strict=True)):
-            self.lengths.rename(str(place), name)
-            self.lengths.append(str(place), middles, rows)
-
-    def _show_measure(self, place: int) -> None:
-        assert self._found is not None
-        if place == len(MEASURES):
-            self.plots.setCurrentWidget(self.lengths)
-            return
-        by = MEASURES[place][1]
-        self.card.set_title(UNITS[by])
-        rates = rates_by_language(self._found, by)
-        most = max((value or 0 for _, values in rates for value in values), default=0)
-        groups = [
-            Group(name, values, ["–" if value is None else figure(value, ".3f") for value in values], most)
-            for name, values in rates
-        ]
-        self.bars.show_groups(self._names, groups)
-        self.plots.setCurrentIndex(0)
-
-    def _on_sort_requested(self, column: str, descending: bool) -> None:
-        self.table.set_indices(self.rows.order(column, descending))
-        self.table.setColumnHidden(0, True)
