@@ -10,6 +10,7 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run, run_folders
+from backend.contract.safe_files import MAX_TEXT, read_regular
 from backend.contract.safe_text import one_line
 
 CTRL_C_EXIT_CODE = 130
@@ -66,6 +67,15 @@ def add_consents(parser: ArgumentParser) -> None:
         action="store_true",
         help="approve the model's own Python code as it is now (revoke with burnish consents)",
     )
+
+
+def read_text(path: Path, option: str) -> str:
+    """The text of a file that an option names. Raises InputError."""
+    try:
+        return read_regular(path, MAX_TEXT).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
+        raise InputError(f"{option} {path}: {reason}") from None
 
 
 def require_spec(path: Path) -> None:

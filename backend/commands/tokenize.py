@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands import consents
-from backend.commands.command import Command, add_consents, add_json
+from backend.commands.command import Command, add_consents, add_json, read_text
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
-from backend.contract.safe_files import MAX_TEXT, MB, read_regular
+from backend.contract.safe_files import MAX_TEXT, MB
 from backend.contract.safe_text import parse_json
 from backend.contract.tokens.tokens import LONG_TEXT, Message, TokenizeQuestion
 
@@ -149,7 +149,7 @@ def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
     return TokenizeQuestion(
         tokenizer=arguments.tokenizer,
         special_tokens=not arguments.no_special_tokens,
-        chat_template=_read(template, "--chat-template") if template else None,
+        chat_template=read_text(template, "--chat-template") if template else None,
         **_given_options(arguments),
         **source,
     )
@@ -157,7 +157,7 @@ def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
 
 def _messages(given: str) -> list[Message]:
     path = Path(given)
-    text = given if given.lstrip().startswith("[") else _read(path, "--messages")
+    text = given if given.lstrip().startswith("[") else read_text(path, "--messages")
     try:
         values = parse_json(text)
         return [Message(role=str(one["role"]), content=str(one["content"])) for one in values]
@@ -193,18 +193,10 @@ def _text(arguments: Namespace) -> str:
         return arguments.text
     if arguments.file is None:
         return _read_stdin()
-    text = _read(arguments.file, "--file")
+    text = read_text(arguments.file, "--file")
     if len(text) > LONG_TEXT and not arguments.lines and not arguments.steps:
         sys.stderr.write(f"{arguments.file} is long; --counts counts it in constant memory\n")
     return text
-
-
-def _read(path: Path, option: str) -> str:
-    try:
-        return read_regular(path, MAX_TEXT).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
-        raise InputError(f"{option} {path}: {reason}") from None
 
 
 def _read_stdin() -> str:

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import CTRL_C_EXIT_CODE, add_action, add_changes, add_json
+from backend.commands.command import CTRL_C_EXIT_CODE, add_action, add_changes, add_json, read_text
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
-from backend.contract.safe_files import MAX_TEXT, read_regular
 
 if TYPE_CHECKING:
     from backend.contract.tokens.training import Compression, ProposedToken, TokenCounts, TrainedTokenizer
@@ -217,9 +216,9 @@ def _extend(arguments: Namespace) -> int:
     from backend.tokenizers.added_tokens import Extension, extend, propose  # loads transformers
     from backend.tokenizers.loading import open_named
 
-    extension = Extension(
-        [*arguments.add, *_read_tokens(arguments.tokens)], arguments.add_special, arguments.whole_words
-    )
+    listed = read_text(arguments.tokens, "--tokens").splitlines() if arguments.tokens else []
+    add = [*arguments.add, *(line for line in listed if line.strip())]
+    extension = Extension(add, arguments.add_special, arguments.whole_words)
     if arguments.output is not None:
         saving.check_free(arguments.output, OUTPUT)
     before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
@@ -237,16 +236,6 @@ def _extend(arguments: Namespace) -> int:
     if not arguments.json:
         print(f"{added:,} tokens added, {len(after):,} in all{f': {path}' if path else '; give --output to save it'}")
     return 0
-
-
-def _read_tokens(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        return [line for line in read_regular(file, MAX_TEXT).decode("utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
-        raise InputError(f"--tokens {file}: {reason}") from None
 
 
 def _count(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "TokenCounts":

@@ -13,7 +13,7 @@ from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.models.config import MAX_ROWS, config_mistake, read_checked
 from backend.models.lean_transformers import leave_torch_out
-from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
+from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small, read_table_if_sound
 from backend.models.remote_code import code_folder, find_remote_code
 from backend.models.tokenizer_files import problem_of
 from backend.tokenizers import AnyTokenizer, resolve, sentencepiece_file, single_files
@@ -182,7 +182,7 @@ def _ignored_files(folder: Path, name: str) -> dict[str, None]:
 
     Some refer to a file on the computer that saved the tokenizer, and others could refer to any file on this one.
     """
-    stored = _read_json(folder / "tokenizer_config.json") or {}
+    stored = read_table_if_sound(folder / "tokenizer_config.json")
     several = stored.get("fast_tokenizer_files") or []
     if not isinstance(several, list) or not all(
         isinstance(one, str) and not set("/\\\0") & set(one) for one in several
@@ -296,7 +296,13 @@ def _check_json(folder: Path) -> None:
         key = (is_whole, hashlib.sha256(content).digest())
         if key in _SOUND:
             continue
-        if why := problem_of(_parse_json(content, path, unique=is_whole), is_whole=is_whole):
+        try:
+            stored = parse_table(content, path, unique=is_whole)
+        except RepeatedKeyError:
+            raise
+        except InputError:  # whatever is no object is damaged
+            stored = None
+        if why := problem_of(stored, is_whole=is_whole):
             raise InputError(
                 "{path}: this file is damaged ({why}); download it again, or {elsewhere}",
                 FIELD,
@@ -320,21 +326,6 @@ def _check_limit(tokenizer: AnyTokenizer, name: str) -> None:
         )
 
 
-def _read_json(path: Path) -> Any:
-    """None if it is missing or not a JSON object."""
-    return _parse_json(read_small(path) or b"", path) if path.is_file() else None
-
-
-def _parse_json(content: bytes, path: Path, *, unique: bool = False) -> Any:
-    """None if it is not a JSON object. Raises InputError for duplicate keys if `unique`."""
-    try:
-        return parse_table(content, path, unique=unique)
-    except RepeatedKeyError:
-        raise
-    except InputError:  # answered by the caller: whatever is no object is damaged
-        return None
-
-
 def _code_folder(folder: Path) -> Path | None:
     """The copy of the folder from which its code runs. Raises InputError if the tokenizer needs unapproved code."""
     if code := code_folder(folder, model=False, tokenizer=True):
@@ -348,8 +339,7 @@ def _has_vocabulary(folder: Path, expected: Iterable[str]) -> bool:
     if any(file.name in names or file.suffix in _VOCABULARIES for file in _files(folder)):
         return True
     # Byte and character tokenizers (ByT5, CANINE) need no vocabulary; their class says so by naming no file.
-    declared = _read_json(folder / "tokenizer_config.json")
-    return not list(expected) and bool(declared and declared.get("tokenizer_class"))
+    return not list(expected) and bool(read_table_if_sound(folder / "tokenizer_config.json").get("tokenizer_class"))
 
 
 def _files(folder: Path) -> list[Path]:

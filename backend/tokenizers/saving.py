@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder, output_errors
+from backend.models.saved_model import flush_to_disk
 from backend.tokenizers import AnyTokenizer
 
 _OF_A_TOKENIZER = (
@@ -39,36 +37,16 @@ def save(tokenizer: AnyTokenizer, folder: Path, field: str) -> None:
     """Write to a new folder, or to one without a tokenizer. Raises InputError if it has one by now."""
     folder = folder.absolute()
     check_free(folder, field)
+    made = folder.with_name(f".{folder.name}.{os.getpid()}")
     with output_errors(folder, field, folder.parent):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _scratch_folder(folder) as made:
+        made.mkdir(parents=True, exist_ok=True)
+        try:
             tokenizer.save_pretrained(made)
-            _flush(made)
+            flush_to_disk(made)
             check_free(folder, field)
             _put_in_place(made, folder)
-
-
-@contextmanager
-def _scratch_folder(folder: Path) -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    made.chmod(0o777 & ~_mask())
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _flush(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def _put_in_place(made: Path, folder: Path) -> None:
