@@ -84,7 +84,7 @@ def _find_rows(preview: "BatchPreview", arguments: Namespace) -> "tuple[Training
     from backend.inspect import feature_view
 
     if arguments.step is not None:
-        found = feature_view.rows_of_step(preview, arguments.step, 0, arguments.limit)
+        found = feature_view.rows_of_step(preview, arguments.step, arguments.limit)
         wanted = [line.feature for line in found.lines]
     elif arguments.row is not None:
         features = preview.features_of(arguments.row - 1)

@@ -33,17 +33,16 @@ def rows_in_order(preview: BatchPreview, start: int, count: int) -> TrainingRows
     )
 
 
-def rows_of_step(preview: BatchPreview, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
+def rows_of_step(preview: BatchPreview, step: int, count: int = MAX_LINES) -> TrainingRows:
     """The features of optimizer step `step`, in the order in which the engine receives them. Raises InputError."""
     indices = preview.indices(step)
-    begin = max(0, min(start, len(indices) - 1))
     return TrainingRows(
         split=preview.split,
         splits=list(preview.splits.rows),
         rows=len(preview.rows),
         features=len(indices),
-        start=begin,
-        lines=_lines(preview, indices[begin : begin + min(count, MAX_LINES)]),
+        start=0,
+        lines=_lines(preview, indices[: min(count, MAX_LINES)]),
         step=_step(preview, step, indices),
         steps=preview.total_steps,
     )

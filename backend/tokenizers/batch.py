@@ -22,20 +22,12 @@ EMPTY = -1
 
 def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     """Ids, masks and type ids. Raises InputError."""
-    pairs = question.pairs
-    if pairs is not None and len(pairs) != len(question.texts):
-        raise InputError(
-            "there are {texts} texts but {pairs} second texts; use the same number of each",
-            texts=len(question.texts),
-            pairs=len(pairs),
-        )
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
-    second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
     options = replace(question, windows=False, stride=0)
     lacks_pad = bool(options.padding) and tokenizer.pad_token_id is None
     if not lacks_pad:
-        check(tokenizer, options, pairs is not None)
-    rows = encode_rows(tokenizer, list(texts), second, replace(options, padding=""))
+        check(tokenizer, options, False)
+    rows = encode_rows(tokenizer, list(texts), replace(options, padding=""))
     width = _width(tokenizer, options, rows)
     if width * len(rows) > MAX_CELLS:
         raise InputError(
@@ -54,7 +46,7 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     known = vocabulary_of(tokenizer)
     lengths = mask.sum(1).tolist()
     uncut = replace(options, max_length=None, padding="")
-    whole = rows if options.max_length is None else encode_rows(tokenizer, list(texts), second, uncut)
+    whole = rows if options.max_length is None else encode_rows(tokenizer, list(texts), uncut)
     notes = surrogate_notes(sum(replaced))
     if lacks_pad:
         notes = (

@@ -34,16 +34,13 @@ def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: TokenO
     return join_columns([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
 
 
-def encode_rows(
-    tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, options: TokenOptions
-) -> list[Columns]:
-    """The tokens of several texts or pairs, padded together. Raises InputError."""
-    check(tokenizer, options, pairs is not None)
-    both: list[tuple[str, str | None]] = [(text, pairs[number] if pairs else None) for number, text in enumerate(texts)]
+def encode_rows(tokenizer: AnyTokenizer, texts: list[str], options: TokenOptions) -> list[Columns]:
+    """The tokens of several texts, padded together. Raises InputError."""
+    check(tokenizer, options, False)
     if not tokenizer.is_fast:
-        return slow_encoding.encode_rows(tokenizer, both, options)
-    found = raw(tokenizer, texts, pairs, options) if texts else []
-    return [columns_of(one, 0, *row, options) for one, row in zip(found, both, strict=True)]
+        return slow_encoding.encode_rows(tokenizer, texts, options)
+    found = raw(tokenizer, texts, None, options) if texts else []
+    return [columns_of(one, 0, text, None, options) for one, text in zip(found, texts, strict=True)]
 
 
 def raw(tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, options: TokenOptions) -> list[Any]:

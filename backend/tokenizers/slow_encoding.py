@@ -26,9 +26,9 @@ def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: Any) -
     return join_columns([_pad(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
 
 
-def encode_rows(tokenizer: AnyTokenizer, rows: Sequence[tuple[str, str | None]], options: Any) -> list[Columns]:
+def encode_rows(tokenizer: AnyTokenizer, texts: Sequence[str], options: Any) -> list[Columns]:
     """As `encoding.encode_rows`."""
-    parts = [next(_encode_windows(tokenizer, *row, options)) for row in rows]
+    parts = [next(_encode_windows(tokenizer, text, None, options)) for text in texts]
     width = max((len(one) for one in parts), default=0)
     return [_pad(tokenizer, one, 0, width, options) for one in parts]
 

@@ -78,13 +78,8 @@ def counts_of_ids(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return found
 
 
-def measure_compression(
-    tokenizer: AnyTokenizer,
-    name: str,
-    texts: Iterable[str],
-    done: Callable[[int], None] = lambda count: None,
-) -> Compression:
-    """Without special tokens or truncation; `done` receives the number of texts measured."""
+def measure_compression(tokenizer: AnyTokenizer, name: str, texts: Iterable[str]) -> Compression:
+    """Without special tokens or truncation."""
     counter = TokenCounter(tokenizer)
     rows = tokens = words = characters = size = unknown = 0
     for part in batches(texts):
@@ -95,7 +90,6 @@ def measure_compression(
         characters += sum(map(len, part))
         size += sum(len(text.encode("utf-8", "surrogatepass")) for text in part)
         unknown += int(strange.sum())
-        done(rows)
     return Compression(
         tokenizer=name, vocabulary=len(tokenizer), rows=rows, tokens=tokens, words=words, characters=characters,
         bytes=size, unknown=unknown,

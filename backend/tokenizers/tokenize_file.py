@@ -95,7 +95,7 @@ def encode_blocks(tokenizer: AnyTokenizer, texts: Iterable[str], options: TokenO
     check(tokenizer, options, False)
     parts = _blocks(texts)
     if not tokenizer.is_fast:
-        yield from (_join_rows(encode_rows(tokenizer, part, None, options)) for part in parts)
+        yield from (_join_rows(encode_rows(tokenizer, part, options)) for part in parts)
         return
     with ThreadPoolExecutor(1) as ahead:
         coming = None

@@ -12,8 +12,6 @@ class BatchQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=
     """Arguments of `tokenize_batch`; every row is one window."""
 
     texts: list[str]
-    pairs: list[str] | None = None
-    """As many as texts."""
     padding: Padding = "longest"
 
 
@@ -46,7 +44,7 @@ class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
     """One list of ids as text. An unknown id appears in every text as `⟨no token 99999⟩`."""
 
     text: str
-    """As the question's switches ask (special tokens kept or skipped, spaces cleaned up or not)."""
+    """As a command's switches ask (special tokens kept or skipped, spaces cleaned up or not); else the tokenizer's own way."""
     with_special: str
     without_special: str
     cleaned: str
@@ -59,14 +57,13 @@ class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """Answer of `decode {tokenizer, ids, revision, options, skip_special, clean_up}`; `ids` is a list of ids or a list
-    of such lists. Without `clean_up` the tokenizer's own setting applies."""
+    """Answer of `decode {tokenizer, ids, options}`; `ids` is a list of ids or a list of such lists."""
 
     rows: list[DecodedRow]
 
 
 class PiecesAsText(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `pieces_to_text {tokenizer, pieces, revision, options}`."""
+    """Answer of `pieces_to_text {tokenizer, pieces, options}`."""
 
     text: str
     """The decoded text, with special tokens; unknown pieces appear as `⟨no piece abc⟩`."""

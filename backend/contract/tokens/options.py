@@ -48,7 +48,6 @@ class TokenizerQuestion(TokenOptions, frozen=True, kw_only=True, omit_defaults=T
 
     tokenizer: str
     """Folder, file (tokenizer.json, .model, vocab.txt, vocab.json, merges.txt, .tiktoken), hub id, run name or folder."""
-    revision: str = "main"
     options: dict[str, Any] = {}
     """`model.tokenizer_options`, given at construction: add_prefix_space, do_lower_case, added_tokens …; the tokenizer
     is opened anew for other values (and kept). What it takes is in `TokenizerDescription.options`."""

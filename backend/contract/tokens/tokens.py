@@ -164,7 +164,7 @@ class Tokens(TokenTotals, frozen=True, kw_only=True):
 
 
 class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `describe_tokenizer {tokenizer, revision, options}`: what a tokenizer says about itself."""
+    """Answer of `describe_tokenizer {tokenizer, options}`: what a tokenizer says about itself."""
 
     tokenizer_class: str
     fast: bool

@@ -53,15 +53,9 @@ def _decode(arguments: Arguments, report: ReportProgress) -> Decoded:
         rows = [[int(one) for one in row] for row in rows]
     except (TypeError, ValueError):
         raise InputError("ids: enter whole numbers, for example [101, 7592, 102]") from None
-    clean_up = arguments.get("clean_up")
     if sum(map(len, rows)) > MAX_IDS:
         raise InputError("ids: there are more than {max_ids:,}; decode them in parts", max_ids=MAX_IDS)
-    return decoding.decode_rows(
-        open_tokenizer(arguments),
-        rows,
-        bool(arguments.get("skip_special", False)),
-        None if clean_up is None else bool(clean_up),
-    )
+    return decoding.decode_rows(open_tokenizer(arguments), rows)
 
 
 def _pieces_to_text(arguments: Arguments, report: ReportProgress) -> PiecesAsText:
@@ -146,8 +140,7 @@ def open_tokenizer(arguments: Arguments) -> Any:
 def _resolve(arguments: Arguments) -> Any:
     from backend.tokenizers import resolve
 
-    options = arguments.get("options") or {}
-    return resolve.resolve_name(require(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+    return resolve.resolve_name(require(arguments, "tokenizer"), options=arguments.get("options") or {})
 
 
 def _open_named(named: Any) -> Any:

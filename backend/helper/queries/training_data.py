@@ -31,11 +31,11 @@ def _rows(arguments: Arguments, report: ReportProgress) -> TrainingRows:
     from backend.inspect import feature_view
 
     preview = _preview(arguments, report)
-    start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
+    count = int(arguments.get("count") or PAGE)
     if arguments.get("step") is not None:
-        return feature_view.rows_of_step(_with_new_events(preview, arguments), int(arguments["step"]), start, count)
-    if arguments.get("row") is not None:
-        start = int(preview.features_of(int(arguments["row"]))[0])
+        return feature_view.rows_of_step(_with_new_events(preview, arguments), int(arguments["step"]), count)
+    row = arguments.get("row")
+    start = 0 if row is None else int(preview.features_of(int(row))[0])
     return feature_view.rows_in_order(preview, start, count)
 
 

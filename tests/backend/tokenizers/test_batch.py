@@ -26,14 +26,14 @@ def grid_of(**asked) -> TokenGrid:
         {},
         {"padding": "max_length", "max_length": 12},
         {"padding_side": "left", "pad_to_multiple_of": 8},
-        {"pairs": ["one", "two", "three"], "max_length": 6, "truncation": "only_first"},
+        {"max_length": 6, "truncation": "only_first"},
     ],
 )
 def test_a_batch_is_that_of_transformers(asked: dict):
     found = grid_of(**asked)
     given = {"padding": True, "return_tensors": "np", "verbose": False, "return_token_type_ids": True, **asked}
     given["truncation"] = asked.get("truncation", "max_length" in asked)
-    own = open_tokenizer(BERT_TINY)(TEXTS, given.pop("pairs", None), **given)
+    own = open_tokenizer(BERT_TINY)(TEXTS, **given)
     shape = (found.rows, found.width)
     assert np.array_equal(np.reshape(found.ids, shape), own["input_ids"])
     assert np.array_equal(np.reshape(found.mask, shape), own["attention_mask"])
@@ -64,11 +64,6 @@ def test_pieces_of_all_ids_are_told():
     found = grid_of(texts=["a film"])
     assert dict(zip(found.piece_ids, found.pieces, strict=True))[2143] == "film"
     assert found.special_ids == [101, 102]
-
-
-def test_as_many_pairs_as_texts_are_needed():
-    with pytest.raises(InputError, match="3 texts but 1 second texts"):
-        grid_of(pairs=["one"])
 
 
 def test_a_batch_that_nobody_could_look_at_is_refused():
