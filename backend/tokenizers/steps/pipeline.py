@@ -41,10 +41,7 @@ def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     answer = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
     if backend is None:
-        found = [_unknown_step(tokenizer), _python_model_step(tokenizer, _parts(tokenizer, plain))]
-        added = _post_processed_parts(tokenizer, subject)
-        found += [_python_post_processor(added)] if added != found[-1].parts else []
-        return msgspec.structs.replace(answer, steps=found)
+        return msgspec.structs.replace(answer, steps=_python_steps(tokenizer, subject, _parts(tokenizer, plain)))
     known = vocabulary_of(tokenizer)
     whole = _initial_stretches(subject)
     stretches, first = _split_added(backend, whole)
@@ -221,10 +218,15 @@ def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
     ]
 
 
-def _unknown_step(tokenizer: AnyTokenizer) -> Step:
-    """A step before the model whose details are unknown."""
+def _python_steps(tokenizer: AnyTokenizer, subject: Subject, parts: list[StepPart]) -> list[Step]:
+    """What is known of the steps of a tokenizer that is written in Python: its pieces, and what is put around them."""
     name = type(tokenizer).__name__
-    return Step(
+    where = (
+        message("their positions in the text are certain, because each is one byte or character")
+        if offsets.are_exact(tokenizer)
+        else message("their positions in the text were found by searching")
+    )
+    before = Step(
         stage="normalizer",
         name=message("Before the model"),
         sentence=message(
@@ -233,31 +235,12 @@ def _unknown_step(tokenizer: AnyTokenizer) -> Step:
         changed=False,
         known=False,
     )
-
-
-def _python_model_step(tokenizer: AnyTokenizer, parts: list[StepPart]) -> Step:
-    """The pieces, without how they were found."""
-    where = (
-        message("their positions in the text are certain, because each is one byte or character")
-        if offsets.are_exact(tokenizer)
-        else message("their positions in the text were found by searching")
-    )
-    return Step(
-        stage="model",
-        name=type(tokenizer).__name__,
-        sentence=message(
-            "These are the pieces; the tokenizer does not report how it found them, and {where}.", where=where
-        ),
-        parts=parts,
-    )
-
-
-def _python_post_processor(parts: list[StepPart]) -> Step:
-    """What was added around the pieces."""
-    return Step(
-        stage="post_processor", name="Special tokens", sentence=message("Adds special tokens around the text, and type IDs."),
-        parts=parts,
-    )  # fmt: skip
+    pieces = message("These are the pieces; the tokenizer does not report how it found them, and {where}.", where=where)
+    found = [before, Step(stage="model", name=name, sentence=pieces, parts=parts)]
+    added = _post_processed_parts(tokenizer, subject)
+    around = message("Adds special tokens around the text, and type IDs.")
+    last = Step(stage="post_processor", name="Special tokens", sentence=around, parts=added)
+    return [*found, last] if added != parts else found
 
 
 # Parts
