@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_counts import Report, TokenCounter, batches
+from backend.tokenizers.token_table import Columns
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 Tokenizers = Sequence[tuple[str, AnyTokenizer]]
@@ -45,65 +45,46 @@ def check_number(tokenizers: Sequence[str]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """The tokens of one tokenizer; `spans` are start and end in characters, (tokens, 2)."""
-
-    ids: list[int]
-    pieces: list[str]
-    special: list[bool]
-    spans: np.ndarray
-    unknown: int
-
-
 def compare_text(tokenizers: Tokenizers, text: str, special_tokens: bool = True) -> TextComparison:
     """Every tokenizer's tokens of the whole text."""
-    text = replace_surrogates(text)[0]
-    cut = [_tokenize(tokenizer, text, special_tokens) for _, tokenizer in tokenizers]
+    text, options = replace_surrogates(text)[0], TokenOptions(special_tokens=special_tokens)
+    columns = [encode(tokenizer, text, None, options) for _, tokenizer in tokenizers]
     solid = _solid_before(text)
-    differing, places = _differences([solid[each.spans] for each in cut])
-    return TextComparison(
-        tokens=[
-            token
-            for number, each in enumerate(cut)
-            for token in _tokens(number, each, text, _lines(each.spans, text, solid), differing[number])
-        ],
-        counts=[
+    differing, places = _differences([solid[np.stack([each.start, each.end], 1)] for each in columns])
+    found: list[ComparedToken] = []
+    counts = []
+    for number, (name, tokenizer) in enumerate(tokenizers):
+        own = list(_tokens(number, tokenizer, columns[number], text, solid, differing[number]))
+        found += own
+        unknown = vocabulary_of(tokenizer).unknown
+        counts.append(
             TextCounts(
                 tokenizer=name,
-                tokens=len(each.ids),
-                special=sum(each.special),
-                unknown=each.unknown,
+                tokens=len(own),
+                special=sum(token.special for token in own),
+                unknown=sum(token.id == unknown for token in own),
                 differing=int(differing[number].sum()),
             )
-            for number, ((name, _), each) in enumerate(zip(tokenizers, cut, strict=True))
-        ],
-        lines=text.count("\n") + 1,
-        characters=len(text),
-        words=len(text.split()),
-        places=places,
+        )
+    lines, words = text.count("\n") + 1, len(text.split())
+    return TextComparison(tokens=found, counts=counts, lines=lines, characters=len(text), words=words, places=places)
+
+
+def _tokens(
+    number: int, tokenizer: AnyTokenizer, columns: Columns, text: str, solid: np.ndarray, differing: np.ndarray
+) -> Iterator[ComparedToken]:
+    ids, special = columns.ids.tolist(), set(tokenizer.all_special_ids)
+    spans = np.stack([columns.start, columns.end], 1)
+    rows = zip(
+        ids,
+        tokenizer.convert_ids_to_tokens(ids),
+        spans.tolist(),
+        _lines(spans, text, solid),
+        differing.tolist(),
+        strict=True,
     )
-
-
-def _tokens(number: int, cut: _Cut, text: str, lines: list[int], differing: np.ndarray) -> Iterator[ComparedToken]:
-    for place, (begin, end) in enumerate(cut.spans.tolist()):
-        yield ComparedToken(
-            number, lines[place], cut.ids[place], cut.pieces[place], text[begin:end], begin, end,
-            cut.special[place], bool(differing[place]),
-        )  # fmt: skip
-
-
-def _tokenize(tokenizer: AnyTokenizer, text: str, special_tokens: bool) -> _Cut:
-    columns = encode(tokenizer, text, None, TokenOptions(special_tokens=special_tokens))
-    ids = columns.ids.tolist()
-    special, unknown = set(tokenizer.all_special_ids), vocabulary_of(tokenizer).unknown
-    return _Cut(
-        ids=ids,
-        pieces=[str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)],
-        special=[token in special for token in ids],
-        spans=np.stack([columns.start, columns.end], 1),
-        unknown=0 if unknown is None else ids.count(unknown),
-    )
+    for token, piece, (start, end), line, differs in rows:
+        yield ComparedToken(number, line, token, str(piece), text[start:end], start, end, token in special, differs)
 
 
 def _solid_before(text: str) -> np.ndarray:
