@@ -1,6 +1,6 @@
 """Tokens as numpy columns, and the answer's table: the pieces that occur, bytes, and counts collected on the way."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import msgspec
 import numpy as np
@@ -73,14 +73,16 @@ class Tables:
     def arrays(self, columns: Columns, sources: list[str]) -> Arrays:
         """The arrays of tokens whose offsets point into `sources`."""
         which = self._of_pieces(columns.ids)
-        mine = _Facts.of(self.pieces)
+        sizes = np.array([len(one.bytes) // 2 if one.bytes else NOWHERE for one in self.pieces], np.int64)
+        unknown = np.array([one.unknown for one in self.pieces], bool)
+        single = np.array([is_single_byte(one.piece) for one in self.pieces], bool)
         spans, cut = np.zeros((len(columns), 2), np.int64), np.zeros(len(columns), bool)
         for number, source in enumerate(sources):
             positions = np.flatnonzero((columns.sequence == number) & (columns.mask == 1))
             place, window = byte_places(source), columns.window[positions]
             first = np.append(True, window[1:] != window[:-1])[: len(positions)]
             begin, end = byte_spans(
-                columns.start[positions], columns.end[positions], mine.sizes[which[positions]], place, first
+                columns.start[positions], columns.end[positions], sizes[which[positions]], place, first
             )
             spans[positions, 0], spans[positions, 1] = begin, end
             cut[positions] = is_partial(begin, end, place)
@@ -89,9 +91,9 @@ class Tables:
         self.counts += TokenTotals(
             tokens=len(columns) - padding,
             padding=padding,
-            unknown=self._unknown(columns, np.flatnonzero(mine.unknown[which] & of_text), which, sources),
+            unknown=self._unknown(columns, np.flatnonzero(unknown[which] & of_text), which, sources),
             partial=int(cut.sum()),
-            byte_fallback=int((mine.single[which] & of_text).sum()),
+            byte_fallback=int((single[which] & of_text).sum()),
             windows=int(columns.window.max(initial=0)) + 1,
         )
         return {
@@ -137,20 +139,3 @@ class Tables:
             for place in places[sizes == lengths]
         )
         return len(places) - written
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """Per piece: its bytes (−1 if it is not a byte piece), and two flags."""
-
-    sizes: np.ndarray = field()
-    unknown: np.ndarray = field()
-    single: np.ndarray = field()
-
-    @classmethod
-    def of(cls, pieces: list[TokenPiece]) -> "_Facts":
-        return cls(
-            np.array([len(one.bytes) // 2 if one.bytes else NOWHERE for one in pieces], np.int64),
-            np.array([one.unknown for one in pieces], bool),
-            np.array([is_single_byte(one.piece) for one in pieces], bool),
-        )

@@ -129,14 +129,8 @@ def _compare_decoded(tokenizer: AnyTokenizer, text: str, ids: Sequence[int]) -> 
 
 def first_difference(one: str, other: str) -> int:
     """The index of the first character that differs, or the end of the shorter text."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (own, its) in pairs if own != its), min(len(one), len(other)))
 
 
 def as_json(table: Table) -> dict[str, Any]:
