@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from backend.commands import consents
 from backend.commands.command import Command, add_consents, add_json, read_text
 from backend.contract.errors import InputError
-from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, MB
 from backend.contract.safe_text import parse_json
 from backend.contract.tokens.tokens import LONG_TEXT, Message, TokenizeQuestion
@@ -124,7 +123,7 @@ def _open(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, .
 
     found = resolve.resolve_name(arguments.tokenizer, arguments.revision, _options(arguments.options))
     consents.agree_if_asked(arguments, found.name_or_path, revision=found.revision)
-    tokenizer = loading.open_tokenizer(found.name_or_path, found.revision, found.options, is_offline())
+    tokenizer = loading.open_tokenizer(found.name_or_path, found.revision, found.options)
     return tokenizer, (found.note,) if found.note else ()
 
 

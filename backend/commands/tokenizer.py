@@ -13,7 +13,6 @@ from backend.commands.screen import ProgressScreen
 from backend.commands.tokenizer_rows import add_lengths, add_rows
 from backend.commands.tokenizer_train import add_extend, add_train
 from backend.contract.errors import InputError
-from backend.contract.places import is_offline
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts, TextComparison
 from backend.contract.tokens.vocabulary import TYPES
@@ -120,7 +119,7 @@ def _read_table(arguments: Namespace) -> "tuple[VocabularyTables, pa.Table]":
     from backend.tokenizers import loading  # loads transformers
     from backend.tokenizers.vocabulary.tables import read_vocabulary
 
-    tokenizer = loading.open_named(arguments.tokenizer, arguments.revision, is_offline())
+    tokenizer = loading.open_named(arguments.tokenizer, arguments.revision)
     read = read_vocabulary(tokenizer)
     if arguments.merges:
         if read.merges is None:
@@ -215,7 +214,7 @@ def _open_tokenizers(names: list[str]) -> "Tokenizers":
     from backend.tokenizers.compare import check_number
 
     check_number(names)
-    return [(name, loading.open_named(name, offline=is_offline())) for name in names]
+    return [(name, loading.open_named(name)) for name in names]
 
 
 def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from backend.commands.command import CTRL_C_EXIT_CODE, add_action, add_changes, add_json, read_text
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
-from backend.contract.places import is_offline
 
 if TYPE_CHECKING:
     from backend.contract.tokens.training import Compression, ProposedToken, TokenCounts, TrainedTokenizer
@@ -221,7 +220,7 @@ def _extend(arguments: Namespace) -> int:
     extension = Extension(add, arguments.add_special, arguments.whole_words)
     if arguments.output is not None:
         saving.check_free(arguments.output, OUTPUT)
-    before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
+    before, after = (open_named(arguments.tokenizer, arguments.revision) for _ in range(2))
     tokens = propose(before, extension).tokens
     added = extend(after, extension)
     counted = _count(arguments, before, after, extension) if arguments.data else None

@@ -7,7 +7,6 @@ from typing import Any
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import HeadFacts
-from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
 from backend.engines.engine import LoadedModel, LoadRequest
@@ -66,9 +65,7 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
     spec = _with_weights_of_adapter(spec, folder, note)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
     facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
-    tokenizer = open_tokenizer(
-        spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options, offline=is_offline()
-    )
+    tokenizer = open_tokenizer(spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = devices.choose(spec, engine_kind.devices())
     engine = engine_kind.create()

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.places import is_offline
 from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
 from backend.data.column_summary import count_labels
@@ -209,7 +208,7 @@ def _tokens(
     if not model or not user_path(model).is_dir():
         return None, None, []
     try:
-        tokenizer = open_tokenizer(model, offline=is_offline())
+        tokenizer = open_tokenizer(model)
     except InputError as error:
         return None, None, [message("Tokens were not counted: {error}", error=error)]
     given: Any = texts[:2] if len(texts) > 1 else texts[:1]

@@ -10,7 +10,7 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
-from backend.contract.places import cache_folder, is_offline
+from backend.contract.places import cache_folder
 from backend.contract.rpc.data import DataReport, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validate
 from backend.data.rows import Rows
@@ -201,9 +201,7 @@ def _token_counter(subject: ReportRequest) -> tuple[CountTokens | None, list[str
     if subject.tokenizer is None:
         return None, []
     try:
-        tokenizer = open_tokenizer(
-            subject.tokenizer, subject.tokenizer_revision, subject.tokenizer_options, offline=is_offline()
-        )
+        tokenizer = open_tokenizer(subject.tokenizer, subject.tokenizer_revision, subject.tokenizer_options)
     except InputError as error:
         if subject.needs_tokenizer:
             raise

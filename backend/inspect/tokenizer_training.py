@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from backend.contract.places import is_offline
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 from backend.contract.tokens import options
 from backend.contract.tokens.training import Compression, TrainedTokenizer
@@ -49,7 +48,7 @@ class LearnedTokenizer:
 def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> LearnedTokenizer:
     """Train a tokenizer, measured on held-out rows beside another one if requested. Raises InputError."""
     started = time.monotonic()
-    other = open_named(compare_with, offline=is_offline()) if compare_with else None
+    other = open_named(compare_with) if compare_with else None
     share = settings.held_out if settings.held_out is not None else HELD_OUT if other is not None else 0.0
     texts = texts.hold_out(share)
     made = train(texts, settings, say, len(texts))

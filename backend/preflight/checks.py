@@ -110,7 +110,7 @@ def check(
         model_options.check_model_options(spec, folder)
         planner.read_config(folder, spec)  # refuses changes that make no model
         if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
-            open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options, offline=True)
+            open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options)
     splits = load_splits(spec, folder, report)
     if splits.guessed:
         say(splits.guessed)
@@ -218,7 +218,7 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
     """Check what a task needs from a tokenizer. A tokenizer.json supports all, and opening it takes seconds."""
     check = getattr(task, "check_tokenizer", None)
     if check is not None and folder.is_dir() and not (folder / "tokenizer.json").is_file():
-        check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
+        check(open_tokenizer(str(folder), options=spec.model.tokenizer_options))
 
 
 def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> devices.DeviceChoice | None:

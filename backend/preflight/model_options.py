@@ -10,7 +10,6 @@ import psutil
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validate
 from backend.contract.spec.training import STOCHASTIC
 from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
@@ -240,7 +239,7 @@ def check_model_options(spec: RunSpec, folder: Path) -> None:
         )
     if spec.model.tokenizer_options:
         name = spec.model.tokenizer or str(folder)
-        open_tokenizer(name, options=spec.model.tokenizer_options, offline=is_offline())
+        open_tokenizer(name, options=spec.model.tokenizer_options)
     shapes, adapter = read_weights(folder).shapes, adapter_settings(spec)
     if adapter is not None and shapes:
         kind = registry.find("adapter", str(spec.adapter and spec.adapter["type"]), "adapter.type")

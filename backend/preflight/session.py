@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.places import cache_folder, is_offline
+from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.spec import RunSpec
 from backend.data import batches
@@ -258,11 +258,7 @@ class FeatureSession:
 
 def open_session(spec: RunSpec, splits: Splits, model: ModelLocation, engine: object) -> FeatureSession:
     """Task, tokenizer and engine around the rows; the engine has no model yet."""
-    tokenizer = open_tokenizer(
-        spec.model.tokenizer or str(model.folder),
-        options=spec.model.tokenizer_options,
-        offline=is_offline(),
-    )
+    tokenizer = open_tokenizer(spec.model.tokenizer or str(model.folder), options=spec.model.tokenizer_options)
     return FeatureSession(
         spec=spec,
         task=make_task(spec),
@@ -297,6 +293,6 @@ def _load_trained_tokenizer(spec: RunSpec, folder: Path) -> Any:
     given = spec.model.tokenizer_options if spec.model.tokenizer is None else {}
     options = {name: value for name, value in given.items() if name not in (ADDED, ADDED_SPECIAL)}
     try:
-        return open_tokenizer(str(folder), options=options, offline=is_offline())
+        return open_tokenizer(str(folder), options=options)
     except InputError:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.contract.errors import InputError, first_line, panics_as_errors
 from backend.contract.messages import message
+from backend.contract.places import is_offline
 from backend.contract.safe_files import user_path
 from backend.models.config import MAX_ROWS, config_mistake, read_checked
 from backend.models.lean_transformers import leave_torch_out
@@ -36,12 +37,7 @@ _NOT_OPTIONS = {
 """Where a tokenizer comes from and whether its code may run is decided beside the options, never by one of them."""
 
 
-def open_tokenizer(
-    name_or_path: str,
-    revision: str = "main",
-    options: dict[str, Any] | None = None,
-    offline: bool = False,
-) -> AnyTokenizer:
+def open_tokenizer(name_or_path: str, revision: str = "main", options: dict[str, Any] | None = None) -> AnyTokenizer:
     """The tokenizer of a local folder, one of its files or a hub id, without its own truncation and padding.
 
     `options` are passed at construction, when most take effect, and checked against the class. Code that
@@ -55,7 +51,7 @@ def open_tokenizer(
         tokenizer = _from_file(path, options)
     else:
         there = path if path.is_dir() else path.parent if path.is_file() else None
-        folder = there or _hub_folder(name_or_path, revision, offline)
+        folder = there or _hub_folder(name_or_path, revision)
         try:
             tokenizer = _from_folder(folder, name_or_path, options)
         except OSError as error:
@@ -75,10 +71,10 @@ def open_tokenizer(
     return tokenizer
 
 
-def open_named(name: str, revision: str = "main", offline: bool = False) -> AnyTokenizer:
+def open_named(name: str, revision: str = "main") -> AnyTokenizer:
     """The same, also for a run's name or path: opens what `naming` resolves the name to."""
     found = resolve.resolve_name(name, revision)
-    return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
+    return open_tokenizer(found.name_or_path, found.revision, found.options)
 
 
 def opening_note(tokenizer: AnyTokenizer) -> str:
@@ -346,7 +342,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file())
 
 
-def _hub_folder(name: str, revision: str, offline: bool) -> Path:
+def _hub_folder(name: str, revision: str) -> Path:
     """The cached copy of a hub repository's small files, downloaded if missing and the network may be used."""
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
@@ -361,7 +357,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
             snapshot_download(
                 name,
                 revision=revision,
-                local_files_only=offline,
+                local_files_only=is_offline(),
                 allow_patterns=list(_HUB_FILES),
                 ignore_patterns=list(_NOT_HUB_FILES),
             )
@@ -377,7 +373,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
     except (errors.RevisionNotFoundError, errors.RepositoryNotFoundError) as error:
         raise hub_errors.model_mistake(name, revision, error, FIELD) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
-        way_out = message("turn off offline mode") if offline else message("check the network")
+        way_out = message("turn off offline mode") if is_offline() else message("check the network")
         raise InputError(
             "{name}: there is no such folder, it is not in the Hub cache and the Hub was not contacted; "
             "check the path, or {way_out}",

@@ -154,10 +154,9 @@ def _open_cached(name: str, revision: str, options: str, age: float) -> Any:
 
 
 def _open(name: str, revision: str, options: dict[str, Any]) -> Any:
-    from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
-    return loading.open_tokenizer(name, revision, options, offline=is_offline())
+    return loading.open_tokenizer(name, revision, options)
 
 
 def _age(name: str) -> float:

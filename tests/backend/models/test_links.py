@@ -51,7 +51,7 @@ def refused(folder: Path) -> list[str]:
         lambda: location.locate_without_weights(str(folder), offline=True),
         lambda: inspection.check(folder, Head.SEQUENCE_CLASSIFICATION),
         lambda: weights_folder(folder),
-        lambda: open_tokenizer(str(folder), offline=True),
+        lambda: open_tokenizer(str(folder)),
     )
     said = []
     for way in ways:
@@ -86,7 +86,7 @@ def test_vocabulary_alone_that_is_a_link_is_refused(tmp_path: Path, secret: Path
     (tmp_path / "model").mkdir()
     linked(tmp_path / "model" / "vocab.txt", secret)
     with pytest.raises(InputError, match="is a link that points outside"):
-        open_tokenizer(str(tmp_path / "model"), offline=True)
+        open_tokenizer(str(tmp_path / "model"))
 
 
 def test_other_half_of_a_named_vocabulary_that_is_a_link_is_refused(tmp_path: Path, secret: Path) -> None:
@@ -94,7 +94,7 @@ def test_other_half_of_a_named_vocabulary_that_is_a_link_is_refused(tmp_path: Pa
     (tmp_path / "here" / "vocab.json").write_text('{"a": 0, "b": 1}')
     (tmp_path / "here" / "merges.txt").symlink_to(secret)
     with pytest.raises(InputError, match=r"merges\.txt is a link that points outside"):
-        open_tokenizer(str(tmp_path / "here" / "vocab.json"), offline=True)
+        open_tokenizer(str(tmp_path / "here" / "vocab.json"))
 
 
 def test_code_that_is_a_link_is_neither_shown_nor_copied(tmp_path: Path, secret: Path) -> None:
@@ -147,7 +147,7 @@ def test_commands_answer_in_one_sentence(tmp_path: Path, secret: Path, capsys, c
 def works(folder: Path) -> None:
     assert location.locate(str(folder), cache=folder.parent / "cache", offline=True).folder == folder
     inspection.check(folder, Head.SEQUENCE_CLASSIFICATION)
-    assert open_tokenizer(str(folder), offline=True)("hello")["input_ids"]
+    assert open_tokenizer(str(folder))("hello")["input_ids"]
 
 
 def moved(folder: Path, blobs: Path) -> None:
@@ -185,7 +185,7 @@ def test_vocabulary_that_the_user_names_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "here" / "merges.txt").write_text("#version: 0.2\na b\n")
     (tmp_path / "elsewhere.json").write_text('{"a": 0, "b": 1, "ab": 2}')
     (tmp_path / "here" / "vocab.json").symlink_to(tmp_path / "elsewhere.json")
-    assert len(open_tokenizer(str(tmp_path / "here" / "vocab.json"), offline=True)) == 3
+    assert len(open_tokenizer(str(tmp_path / "here" / "vocab.json"))) == 3
 
 
 def test_link_inside_the_folder_is_followed(folder: Path) -> None:

@@ -42,7 +42,7 @@ def mt5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tokenizer(mt5: Path):
-    return open_tokenizer(str(mt5), offline=True)
+    return open_tokenizer(str(mt5))
 
 
 @pytest.fixture

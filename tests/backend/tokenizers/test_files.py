@@ -115,7 +115,7 @@ def test_what_is_no_tokenizer_is_one_sentence(tmp_path: Path, name: str, content
 @pytest.mark.parametrize("name", ["", "a\0b", "x" * 5000])
 def test_names_that_no_file_can_have_are_refused(name: str):
     with pytest.raises(InputError):
-        open_tokenizer(resolve_name(name).name_or_path, offline=True)
+        open_tokenizer(resolve_name(name).name_or_path)
 
 
 def test_holes_in_a_vocabulary_are_ids_that_do_not_exist(word_piece: Path, tmp_path: Path):

@@ -151,7 +151,7 @@ def test_tokenizer_code_does_not_run_without_consent(bert_folder: Path):
 
 def test_name_that_is_nowhere_is_one_sentence():
     with pytest.raises(InputError, match=r"no such folder, it is not in the Hub cache and the Hub was not contacted"):
-        open_tokenizer("nobody/nothing", offline=True)
+        open_tokenizer("nobody/nothing")
 
 
 def test_path_that_is_nowhere_is_one_sentence(tmp_path: Path):
