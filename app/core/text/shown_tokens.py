@@ -120,7 +120,8 @@ class _Reader:
             return ""
         rest = ""
         for sequence, source in enumerate(self._sources):
-            left = source[self._reached.get(sequence, 0) :]
+            # A text without tokens in a further part has them before it.
+            left = source[self._reached.get(sequence, len(source) if self._table.first else 0) :]
             after = self._last.get(sequence, 0) + 1
             if left and after < len(self.shown) and self.shown[after].is_piece:
                 self.shown[after].gap = left

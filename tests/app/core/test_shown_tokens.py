@@ -1,5 +1,7 @@
 """What a view draws of an answer's columns, and what is told of each token."""
 
+import msgspec
+
 from app.core.text import token_facts
 from app.core.text.shown_tokens import SPECIAL, UNKNOWN, tokens_of
 from app.services.token_answers import token_table
@@ -42,6 +44,13 @@ def test_what_was_cut_off_stands_before_the_last_special_token():
 
 def test_what_was_cut_off_without_special_tokens_stands_at_the_end():
     assert tokens_of(token_table(answer("one two", [(0, 0, 0, 3)], [TokenPiece(1, "one")])))[1] == " two"
+
+
+def test_texts_whose_tokens_are_in_the_part_before_are_not_left_out():
+    whole = answer("one two", [(0, 0, 0, 3), (0, 0, 4, 7), (1, -1, 0, 0)], [TokenPiece(1, "x"), SEP])
+    pair = msgspec.structs.replace(whole, sources=["one two", "three"])
+    assert tokens_of(token_table(pair).part(2, 3))[1] == ""
+    assert [token.gap for token in tokens_of(token_table(pair).part(2, 3))[0]] == [""]
 
 
 def test_windows_bear_captions_and_what_they_share_is_faint():
