@@ -6,8 +6,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
 from app.core.text.shown_tokens import tokens_of_texts
-from app.widgets.text.token_paint import TokenColors
-from app.widgets.text.token_view import LINE, MARGIN, TokenView
+from app.widgets.text.token_view import LINE, MARGIN, TokenColors, TokenView
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
-"""The widgets beside the coloured tokens: a batch as a grid and a conversation."""
+"""The grid of a batch: ids, pieces or the attention mask."""
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel
 
-from app.widgets.tables.id_grid import IdGrid
-from app.widgets.text.chat_editor import ChatEditor
+from app.pages.tokenizer.text.batch_card import IdGrid
 
 
 @pytest.fixture
@@ -37,16 +36,3 @@ def test_a_batch_is_copied_row_by_row(grid: IdGrid):
 def test_a_shorter_row_without_padding_ends_early(grid: IdGrid):
     grid.set_batch(np.array([[7, -1]]), np.array([[1, 0]]), {7: "x"})
     assert [grid.cell(0, 0), grid.cell(0, 1)] == ["7", ""]
-
-
-def test_a_conversation_is_written_message_by_message(qtbot, styled):
-    editor = ChatEditor()
-    qtbot.addWidget(editor)
-    with qtbot.waitSignal(editor.changed):
-        qtbot.mouseClick(editor.add_button, Qt.MouseButton.LeftButton)
-    assert [role for role, _ in editor.messages()] == ["system", "user", "assistant"]
-    with qtbot.waitSignal(editor.changed):
-        editor.rows[2].content.setPlainText("A piece of text.")
-    with qtbot.waitSignal(editor.changed):
-        qtbot.mouseClick(editor.rows[0].remove, Qt.MouseButton.LeftButton)
-    assert editor.messages() == [("user", "What is a token?"), ("assistant", "A piece of text.")]
