@@ -143,10 +143,10 @@ class EngineEntry(Protocol):
         ...
 
     @staticmethod
-    def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+    def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any]) -> Split:
         """How this many devices of a host share rows and parameters (`shapes` by name, empty if unknown).
 
-        `settings` are the engine's own. Raises InputError if they do not fit the devices or the model.
+        `config` is the model's configuration, empty if there is no model yet. `settings` are the engine's own. Raises InputError if they do not fit the devices or the model.
         """
         ...
 

@@ -414,11 +414,11 @@ class TrainingLoad:
 
 
 def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
-    """How this many devices divide the work. Raises InputError if the engine's settings do not fit them."""
+    """How this many devices divide the work. Raises InputError if the engine's settings do not fit them or the model."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     shapes = read_weights(folder).shapes if folder is not None and spec.model.initialise == "pretrained" else {}
-    model_type = str(inspection.read_config(folder).get("model_type", "")) if folder is not None else ""
-    return engine.split(engine_settings(spec), devices, shapes, model_type)
+    config = {**inspection.read_config(folder), **spec.model.config} if folder is not None else {}
+    return engine.split(engine_settings(spec), devices, shapes, config)
 
 
 def trains_a_part(spec: RunSpec) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -76,8 +76,11 @@ class JaxEntry:
         find_family({"model_type": model_type}, head)
 
     @staticmethod
-    def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+    def split(
+        settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any]
+    ) -> Split:
         """How the devices of every host share the work. Raises InputError if groups do not divide them or layers."""
+        model_type = str(config.get("model_type", ""))
         over = sharding.grid(devices * settings.hosts, settings.tensor_parallel, settings.parallelism)
         if over.members == 1 or not model_type:
             return replace(sharding.split(shapes, over, {}), hosts=settings.hosts)

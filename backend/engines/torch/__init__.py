@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from backend.adapters.lora import Initialization
+from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from backend.engines.torch.distributed.process_group import ProcessGroup
 
 
+_SKIPPED = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
+"""What a configuration calls the probability that a layer is skipped; no other block is entered for some rows only:
+experts are parts of a layer, and a layer is gathered as a whole."""
+_SKIPS_UNLESS_SET = {"m2m_100", "nllb-moe"}
+"""Families whose configuration skips layers if it says nothing."""
+_SHARE_LAYERS = {"zamba", "zamba2"}
 COMPILATION_FAILED = "compilation_failed"
 """The code of a failure to compile the model."""
 
@@ -49,6 +56,31 @@ class Settings(Section):
     it if a step takes longer than this on one of them. A process that dies ends the run at once in any case."""
 
 
+def _check_sharding(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any]) -> None:
+    """Raises InputError for a model that PyTorch cannot shard, or whose processes would wait for one another."""
+    model_type = str(config.get("model_type", ""))
+    usual = model_type in _SKIPS_UNLESS_SET
+    if skips := [name for name in _SKIPPED if config.get(name, usual and name != "layerdrop")]:
+        raise InputError(
+            "hardware.strategy: this model skips layers at random in training, each process others, and fsdp needs "
+            "every layer in every process; set {names} to 0 in model.config, or this to ddp",
+            "hardware.strategy",
+            names=" and ".join(skips),
+        )
+    if model_type in _SHARE_LAYERS:
+        raise InputError(
+            "hardware.strategy: fsdp cannot shard a {model_type} model, whose layers share weights; set it to ddp",
+            "hardware.strategy",
+            model_type=model_type,
+        )
+    if scalar := next((name for name, shape in shapes.items() if not shape), ""):
+        raise InputError(
+            "hardware.strategy: fsdp cannot shard {name}, which is a single number without a dimension; set it to ddp",
+            "hardware.strategy",
+            name=scalar,
+        )
+
+
 class TorchEntry:
     """The catalog's facts about this engine, and access to it."""
 
@@ -76,9 +108,17 @@ class TorchEntry:
         """Checks nothing: if transformers has no class for a head, the model check reports it."""
 
     @staticmethod
-    def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """Each device reads rows of its own, and holds the whole model or, with FSDP, a part of it."""
-        return Split(replicas=devices, share=1 / devices if settings.strategy == "fsdp" else 1.0)
+    def split(
+        settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any]
+    ) -> Split:
+        """Each device reads rows of its own, and holds the whole model or, with FSDP, a part of it.
+
+        Raises InputError if FSDP cannot shard the model.
+        """
+        if settings.strategy != "fsdp":
+            return Split(replicas=devices)
+        _check_sharding(shapes, config)
+        return Split(replicas=devices, share=1 / devices)
 
     @staticmethod
     def create():

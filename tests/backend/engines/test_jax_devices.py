@@ -44,7 +44,7 @@ def test_each_of_them_holds_a_quarter(alone_and_shared: list[dict[str, Any]]):
 
 @pytest.mark.slow
 def test_the_plan_knows_the_share_that_a_device_takes(alone_and_shared: list[dict[str, Any]]):
-    split = JaxEntry.split(Settings(parallelism="fsdp"), 4, read_weights(BERT_TINY).shapes, "bert")
+    split = JaxEntry.split(Settings(parallelism="fsdp"), 4, read_weights(BERT_TINY).shapes, {"model_type": "bert"})
     assert split.replicas == 4
     assert split.share == pytest.approx(alone_and_shared[1]["share"], abs=0.002)
 
@@ -88,7 +88,7 @@ def test_a_run_goes_on_to_the_bit_with_other_devices(tmp_path: Path):
 )
 def test_groups_that_cannot_be_made_are_refused(count: int, settings: dict[str, Any], model_type: str, words: str):
     with pytest.raises(InputError, match=words) as refusal:
-        JaxEntry.split(Settings(**settings), count, {}, model_type)
+        JaxEntry.split(Settings(**settings), count, {}, {"model_type": model_type})
     assert refusal.value.field == "hardware.tensor_parallel"
 
 
