@@ -281,8 +281,6 @@ class TrainingLoad:
     @property
     def _loading_bytes(self) -> float:
         """While weights are read into another format, the largest is there as it was and as it will be."""
-        if self._is_sharded and self.on_cpu:
-            return self._weights_bytes  # all of them, until each process has its part
         if self._format == "float32":
             return 0.0
         return 1.4 * 4 * max(map(prod, read_weights(self.folder).shapes.values()), default=0)
@@ -294,8 +292,7 @@ class TrainingLoad:
         The others are then in files of the run, whose pages the system can take back. Of a sharded model the first
         process loads all of it once more, in the computer's memory, and replaces what it has from the file.
         """
-        whole = _REPLACED * self._weights_bytes if self._is_sharded and self.on_cpu else 0.0
-        return whole + self._merging_bytes
+        return (_REPLACED * self._weights_bytes if self._is_sharded and self.on_cpu else 0.0) + self._merging_bytes
 
     @property
     def _merging_bytes(self) -> float:

@@ -71,7 +71,7 @@ class TorchEngine:
         shards = self._group.size > 1 and loading.training is not None and _settings(loading).strategy == "fsdp"
         with memory.translate_out_of_memory():
             # A sharded model reaches the device block by block: all of it may not fit.
-            self._model, loaded = load_model(replace(loading, devices=("cpu",)) if shards else loading)
+            self._model, loaded = load_model(replace(loading, devices=("cpu",)) if shards else loading, to_shard=shards)
             if loading.training is not None and loading.adapter is not None:
                 import_bitsandbytes()  # before PEFT does
                 from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import
@@ -89,10 +89,10 @@ class TorchEngine:
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._group.prepare(self._device, _settings(loading).collective_timeout)
-            self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
             if shards:
                 self._shards = self._shard(loading)
             else:
+                self._group.share_weights([each for each in self._model.parameters() if each.requires_grad])
                 self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(
                 self._model, self._words, loading.training, self._precision, loading.adapter, self._shards

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import init_empty_weights
 from safetensors import safe_open
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -25,12 +26,13 @@ from backend.engines.torch import frozen_weights
 from backend.engines.torch.heads import HEADS, head_modules
 from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.optimizer import freeze
-from backend.engines.weight_formats import frozen_format
+from backend.engines.weight_formats import Format, frozen_format
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import code_folder, running
 from backend.models.weights import read_weights
 
+_DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16}
 _GENERATE = "custom_generate/generate.py"
 """Where a model brings a way of its own to write text."""
 
@@ -55,10 +57,11 @@ class LoadReport:
         )
 
 
-def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
+def load_model(loading: LoadRequest, *, to_shard: bool = False) -> tuple[PreTrainedModel, LoadedModel]:
     """The model on its device, and a report on the weights; those that train are float32.
 
-    Raises InputError if spec and model do not match.
+    A model `to_shard` may have weights in the format of its file, which are pages of that file and take no memory
+    until they become float32, block by block. Raises InputError if spec and model do not match.
     """
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -67,9 +70,12 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
     if loading.model.initialise == "from_config":
         model = _from_config(loading, config, seed, account)
     else:
-        model = _from_file(loading, stored, config, seed, account)
+        dtype = _file_dtype(loading) if to_shard else torch.float32
+        model = _from_file(loading, stored, config, seed, account, dtype)
         _enlarge(model, loading, seed, account)
-        frozen_weights.adapt_layers(model, loading.precision)
+        if dtype is torch.float32:
+            frozen_weights.adapt_layers(model, loading.precision)
+        model.becomes_float32 = dtype is not torch.float32
         if _is_rounded(loading) or any(frozen_weights.is_quantized(layer) for layer in model.modules()):
             frozen_weights.leave_file(model)  # else its pages are the weights
     if loading.pad_token_id is not None:
@@ -125,13 +131,14 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
 
 
 def _from_file(
-    loading: LoadRequest, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: LoadReport
-) -> PreTrainedModel:
+    loading: LoadRequest, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: LoadReport,
+    dtype: torch.dtype,
+) -> PreTrainedModel:  # fmt: skip
     weights = weights_folder(loading.folder)
     made = _model_class(loading, config)
     code = _take_own_class(loading, made, config)
     renamed = _names_of_body(made, config)
-    with running(weights, trusted=code is not None), _storage(loading, made, config) as storage:
+    with running(weights, trusted=code is not None), _storage(loading, made, config, dtype) as storage:
         model, report = _build(
             lambda attention: made.from_pretrained(
                 weights,
@@ -156,7 +163,10 @@ def _from_file(
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
     if not frozen_weights.is_float32(model):
-        frozen_weights.make_float32(model, missing | mismatched | _absent_names(loading, model))
+        head = set(_head_parameters(model, loading.head.head))
+        frozen_weights.make_float32(model, missing | mismatched | head | _absent_names(loading, model))
+    if dtype is not torch.float32:
+        _compute_buffers(model, made, config)
     if is_alone(loading.folder):
         import_bitsandbytes()  # before PEFT does
         from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
@@ -174,16 +184,24 @@ def _from_file(
     return model
 
 
+def _file_dtype(loading: LoadRequest) -> torch.dtype:
+    """The number format of the model's file if all of its weights are in it, and will be float32; else float32."""
+    if _format(loading) != "float32" or loading.adapter is not None or is_alone(loading.folder):
+        return torch.float32
+    found = set[str]()
+    for path in read_weights(loading.folder).files:
+        with safe_open(path, framework="pt") as file:
+            found |= {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    [kind, *others] = found & {"F64", "F32", *_DTYPES} or {"F32"}
+    return torch.float32 if others else _DTYPES.get(kind, torch.float32)
+
+
 @contextmanager
-def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Iterator[dict[str, Any]]:
+def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig, dtype: torch.dtype) -> Iterator[dict[str, Any]]:
     """The arguments of `from_pretrained` that decide in which formats it holds the weights."""
-    stored = read_weights(weights_folder(loading.folder))
-    trains_all = loading.training is not None and loading.adapter is None and not loading.model.frozen
-    kind = frozen_format(loading.model, stored, loading.precision, trains_all=trains_all)
-    if _is_rounded(loading):
-        kind = "bfloat16"
+    kind = _format(loading)
     if kind == "float32":
-        yield {"dtype": torch.float32}
+        yield {"dtype": dtype}
         return
     build = getattr(made, "from_config", None) or made._from_config
     with torch.device("meta"):
@@ -192,6 +210,27 @@ def _storage(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Itera
     device = torch.device(loading.devices[0])
     with frozen_weights.loading_options(kind, skeleton, in_full, device, loading.precision) as options:
         yield options
+
+
+def _compute_buffers(model: PreTrainedModel, made: Any, config: PreTrainedConfig) -> None:
+    """Compute in float32 what no file stores, such as the scale of Gemma's embedding: it was rounded."""
+    build = getattr(made, "from_config", None) or made._from_config
+    config.dtype = model.config.dtype = torch.float32
+    with init_empty_weights(include_buffers=False):
+        exact = dict(_build(lambda attention: build(config, attn_implementation=attention)).named_buffers())
+    stored = model.state_dict()
+    for name, buffer in model.named_buffers():
+        if buffer.is_floating_point() and buffer.dtype is not torch.float32:
+            buffer.data = buffer.float() if name in stored else exact[name]
+
+
+def _format(loading: LoadRequest) -> Format:
+    """The format of the weights that are not trained, or of all if they are rounded."""
+    if _is_rounded(loading):
+        return "bfloat16"
+    stored = read_weights(weights_folder(loading.folder))
+    trains_all = loading.training is not None and loading.adapter is None and not loading.model.frozen
+    return frozen_format(loading.model, stored, loading.precision, trains_all=trains_all)
 
 
 def _is_rounded(loading: LoadRequest) -> bool:
@@ -315,6 +354,7 @@ def _enlarge(model: PreTrainedModel, loading: LoadRequest, seed: int, account: L
     for name in tables:
         stored = parameters[name][: before[name]].float().cpu().numpy()
         values = resize_embedding(name, stored, len(parameters[name]), config, seed, new)
+        parameters[name].data = parameters[name].data.float()
         parameters[name].copy_(torch.from_numpy(values))
     account.resized = new.describe(rows, after)
 

@@ -20,7 +20,7 @@ from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines import on_processes
 from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.on_processes import EVALUATED, HANGS
-from tests.backend.engines.tiny_models import PADDING
+from tests.backend.engines.tiny_models import PADDING, save_in_format
 
 SIZES, STEPS = (3,), 3
 LONG_SIZES, LONG_STEPS = (2, 3), 50
@@ -57,7 +57,9 @@ CASES: dict[str, dict[str, Any]] = {
         "head": Head.CAUSAL_LM, "name": "llama", "strategy": "fsdp", "adapter": {"rank": 4}, "exports": True,
         "model": {"dropout": 0.0, "weights": "bfloat16"},
     },
-    "fsdp, seq2seq": {"head": Head.SEQ2SEQ_LM, "name": "t5", "strategy": "fsdp", "generates": True},
+    "fsdp, seq2seq": {
+        "head": Head.SEQ2SEQ_LM, "name": "t5", "strategy": "fsdp", "generates": True, "file": "bfloat16", "exports": True,
+    },
     "fsdp, lora": {"head": Head.CAUSAL_LM, "name": "llama", "strategy": "fsdp", "adapter": {"rank": 4}, "exports": True},
 }  # fmt: skip
 LONG_CASES = CASES | {
@@ -71,6 +73,10 @@ def make_tasks(tiny, folder, steps, cases=CASES):
     for number, task in enumerate(found.values()):
         task["checkpoint"] = str(folder / str(number))
         (folder / str(number)).mkdir()
+        if "file" in task:
+            place = folder / f"model-{number}"
+            save_in_format(Path(task["folder"]), place, getattr(torch, task["file"]))
+            task["folder"] = str(place)
     return found
 
 
@@ -177,7 +183,9 @@ def test_one_process_continues_a_sharded_models_checkpoint(name, tasks, together
     assert after.loss == pytest.approx(together[SIZES[0]][name]["losses"][STEPS], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["fsdp, tied", "fsdp, lora", "fsdp, frozen bfloat16", "fsdp, experts"])
+@pytest.mark.parametrize(
+    "name", ["fsdp, tied", "fsdp, lora", "fsdp, frozen bfloat16", "fsdp, experts", "fsdp, seq2seq"]
+)
 def test_a_sharded_model_is_saved_as_the_whole_one(name, tasks, alone, together):
     one, three = (
         load_file(Path(tasks[name]["checkpoint"]) / f"model-of-{size}" / "model.safetensors") for size in (1, *SIZES)

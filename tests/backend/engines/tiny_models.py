@@ -1,10 +1,13 @@
 """Makes tiny models of the architectures that people use, without dropout, with weights large enough to differ."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers as hf
+from safetensors.torch import load_file, save_file
 
 VOCABULARY = 60
 _BODY: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -142,3 +145,12 @@ def tiny_model(name: str, *, one_layer: bool = False) -> Any:
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.normal_(std=0.1)
     return model
+
+
+def save_in_format(source: Path, folder: Path, dtype: torch.dtype, other: str = "") -> None:
+    """Copy a saved model with its weights in this number format, except for the one of this name."""
+    weights = load_file(source / "model.safetensors")
+    if source != folder:
+        shutil.copytree(source, folder)
+    changed = {name: value if name == other else value.to(dtype) for name, value in weights.items()}
+    save_file(changed, folder / "model.safetensors", {"format": "pt"})

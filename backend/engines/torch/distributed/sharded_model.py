@@ -164,13 +164,13 @@ def _shard(model: Any, group: ProcessGroup, device: torch.device, precision: str
     inside = MixedPrecisionPolicy()
     if precision != "float32":
         inside = MixedPrecisionPolicy(getattr(torch, precision), torch.float32, cast_forward_inputs=False)
-    for parameter in model.parameters():
-        parameter.data = parameter.data.contiguous()
     try:
         for block in find_blocks(model):
+            _complete(block, group, becomes_float32=model.becomes_float32)
             if inside.param_dtype is not None:
                 _normalize_in_float32(block)
             fully_shard(block, mesh=mesh, mp_policy=inside, offload_policy=offloading, reshard_after_forward=True)
+        _complete(model, group, becomes_float32=model.becomes_float32)
         # Its weights are needed again at once, and by a loss that is computed from the output layer's weight.
         fully_shard(model, mesh=mesh, offload_policy=offloading, reshard_after_forward=False)
     except ValueError as error:
@@ -190,6 +190,18 @@ def _shard(model: Any, group: ProcessGroup, device: torch.device, precision: str
     register_fsdp_forward_method(model, _FORWARD_METHOD)
     # Nothing here changes what a block returns in place.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
+
+
+def _complete(part: nn.Module, group: ProcessGroup, *, becomes_float32: bool) -> None:
+    """Give a part that is not sharded yet its final weights: until then they may be pages of the model's file.
+
+    They are copies, because a changed page stays in memory as long as any part needs the file.
+    """
+    weights = [each for each in part.parameters() if not isinstance(each, DTensor)]
+    for weight in weights:
+        dtype = torch.float32 if becomes_float32 else weight.dtype
+        weight.data = weight.data.to(dtype, copy=True, memory_format=torch.contiguous_format)
+    group.share_weights([each for each in weights if each.requires_grad])
 
 
 def _normalize_in_float32(block: nn.Module) -> None:
