@@ -76,7 +76,8 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
         numbers = [*numbers, *take_step_after(task, engine)]
         if task.get("continues"):
             engine.restore(checkpoint_of(task, task["continues"]))
-            numbers = [*numbers, *take_step_after(task, engine)]
+            # What the optimizer remembers shows in the loss after another step.
+            numbers = [*numbers, *take_step_after(task, engine), *take_step_after(task, engine)]
     if task.get("exports"):
         engine.export(Path(folder) / f"model-of-{group.size if group else 1}")
     return {
@@ -128,6 +129,7 @@ def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engi
 
 def _micro_batches(task: dict[str, Any], step: int) -> list[Batch]:
     batch = head_batch(Head(task["head"]), 16, seed=step % 2, padding=task["padding"])
+    batch["input_ids"] = batch["input_ids"] * task.get("spread", 1)
     parts = [part_of(batch, rows) for rows in PARTS]
     return [_packed(part) for part in parts] if task.get("packs") else parts
 

@@ -48,8 +48,9 @@ CASES: dict[str, dict[str, Any]] = {
     "fsdp, tied": {
         "head": Head.CAUSAL_LM, "name": "opt", "strategy": "fsdp", "chunk": 600, "exports": True, "continues": 1,
     },
+    # Each process has some of the rows that occur.
     "fsdp, rows": {
-        "head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny", "strategy": "fsdp", "continues": 1,
+        "head": Head.SEQUENCE_CLASSIFICATION, "name": "bert-tiny", "strategy": "fsdp", "continues": 1, "spread": 500,
         "training": {"adam_epsilon": EPSILON, "gradient_checkpointing": True},
     },
     "fsdp, experts": {"head": Head.SEQ2SEQ_LM, "name": "switch_transformers", "strategy": "fsdp", "exports": True},
