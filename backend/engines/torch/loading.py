@@ -75,7 +75,7 @@ def load_model(loading: LoadRequest, *, to_shard: bool = False) -> tuple[PreTrai
         _enlarge(model, loading, seed, account)
         if dtype is torch.float32:
             frozen_weights.adapt_layers(model, loading.precision)
-        model.becomes_float32 = dtype is not torch.float32
+        vars(model)["becomes_float32"] = dtype is not torch.float32
         if _is_rounded(loading) or any(frozen_weights.is_quantized(layer) for layer in model.modules()):
             frozen_weights.leave_file(model)  # else its pages are the weights
     if loading.pad_token_id is not None:

@@ -68,7 +68,7 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
         settings = GenerationSettings(max_new_tokens=5)
         batches = [head_batch(head, rows, padding=task["padding"]) for rows in EVALUATED]
         written = [[one.tolist() for one in engine.generate(batch, settings)] for batch in batches]
-    if folder := task.get("checkpoint"):
+    if task.get("checkpoint"):
         path = checkpoint_of(task, group.size if group else 1)
         path.mkdir()
         engine.save(path)()
@@ -79,7 +79,7 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
             # What the optimizer remembers shows in the loss after another step.
             numbers = [*numbers, *take_step_after(task, engine), *take_step_after(task, engine)]
     if task.get("exports"):
-        engine.export(Path(folder) / f"model-of-{group.size if group else 1}")
+        engine.export(Path(task["checkpoint"]) / f"model-of-{group.size if group else 1}")
     return {
         "losses": [one.loss for one in numbers],
         "norms": [one.gradient_norm for one in numbers],

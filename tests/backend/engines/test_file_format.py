@@ -33,7 +33,7 @@ SIZES: dict[str, Any] = {
 OWN: dict[str, Callable[[], Any]] = {
     # Its embedding is multiplied by the root of 24, which is no number of 16 bits.
     "gemma": lambda: AutoModelForCausalLM.from_config(Gemma3TextConfig(**SIZES)),
-    "classifier": lambda: AutoModelForSequenceClassification.from_config(BertConfig(**SIZES, num_labels=3)),
+    "classifier": lambda: AutoModelForSequenceClassification.from_config(BertConfig(**{**SIZES, "num_labels": 3})),
 }
 
 

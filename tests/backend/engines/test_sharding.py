@@ -24,7 +24,7 @@ from backend.preflight import checks
 from backend.preflight.resolve import resolve
 from tests.backend.engines.example_batches import BERT_TINY, loading
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.tiny_models import PADDING
+from tests.backend.engines.tiny_models import PADDING, save_in_format
 
 TRAINING = TrainingSection(learning_rate=1e-3, seed=7)
 SHAPES = {"embeddings.weight": (100, 8), "encoder.scale": ()}
@@ -107,3 +107,15 @@ def test_the_weights_that_a_step_used_have_the_gradients_of_a_whole_model(alone,
     for name, gradient in whole.items():
         if gradient is not None:
             torch.testing.assert_close(sharded[name], gradient, msg=name)
+
+
+@pytest.mark.parametrize("initialise", ["from_config", "pretrained"])
+def test_a_model_is_sharded_with_the_weights_that_it_has_alone(alone, tiny, tmp_path: Path, initialise: str):
+    save_in_format(tiny("llama"), tmp_path / "model", torch.bfloat16)
+    request = loading(tmp_path / "model", facts(Head.CAUSAL_LM), TRAINING, model={"initialise": initialise})
+    expected = dict(load_model(request)[0].named_parameters())
+    model, _ = load_model(request, to_shard=True)
+    shards = ShardedModel(model, alone, torch.device("cpu"), "float32", offloads=False)
+    for name, rows in shards.trained:
+        assert rows.dtype is torch.float32
+        assert torch.equal(rows, expected[name]), name

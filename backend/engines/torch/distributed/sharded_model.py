@@ -166,11 +166,11 @@ def _shard(model: Any, group: ProcessGroup, device: torch.device, precision: str
         inside = MixedPrecisionPolicy(getattr(torch, precision), torch.float32, cast_forward_inputs=False)
     try:
         for block in find_blocks(model):
-            _complete(block, group, becomes_float32=model.becomes_float32)
+            _complete(block, group, becomes_float32=getattr(model, "becomes_float32", False))
             if inside.param_dtype is not None:
                 _normalize_in_float32(block)
             fully_shard(block, mesh=mesh, mp_policy=inside, offload_policy=offloading, reshard_after_forward=True)
-        _complete(model, group, becomes_float32=model.becomes_float32)
+        _complete(model, group, becomes_float32=getattr(model, "becomes_float32", False))
         # Its weights are needed again at once, and by a loss that is computed from the output layer's weight.
         fully_shard(model, mesh=mesh, offload_policy=offloading, reshard_after_forward=False)
     except ValueError as error:
