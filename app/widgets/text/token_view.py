@@ -62,6 +62,7 @@ class TokenView(QTextEdit):
         theme.role(self, "marked")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)  # what is selected are tokens
+        self.setAcceptRichText(False)
         self.setUndoRedoEnabled(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
