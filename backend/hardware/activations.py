@@ -150,7 +150,7 @@ class Pass:
 
     @property
     def _whole_layer_bytes(self) -> float:
-        decoders = self.shape.decoders / self.shape.layers
+        decoders = self.shape.decoders / max(1, self.shape.layers)
         return self.rows * self.length * self._layer_bytes + self._map_numbers * (1 + decoders) * 4
 
     @property

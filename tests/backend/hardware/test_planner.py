@@ -211,6 +211,11 @@ def test_a_layer_is_computed_again_until_all_gradients_are_there():
     assert beyond[0] == 0 < beyond[1]
 
 
+def test_a_model_without_layers_has_a_plan_too():
+    made = planned(model={"initialise": "from_config", "config": {"num_hidden_layers": 0}})
+    assert 0 < peak(made)["Activations"] < peak(planned())["Activations"]
+
+
 def test_a_tokenizer_takes_memory_for_its_words():
     few, many = (
         peak(planned(model={"initialise": "from_config", "config": {"vocab_size": words}}))
