@@ -117,7 +117,10 @@ class Optimizer:
         return self._words.name if self._words is not None else ""
 
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
-        """Restore the result of `state`; a parameter without a gradient so far has no entries."""
+        """Restore the result of `state`; a parameter without a gradient so far has no entries.
+
+        Raises ValueError if a fused kernel would read and write beyond a tensor that does not fit its parameter.
+        """
         by_name: dict[str, dict[str, torch.Tensor]] = {}
         for place, value in tensors.items():
             key, _, name = place.partition(".")
@@ -125,6 +128,8 @@ class Optimizer:
         take = getattr(self._inner, "take_state", self._inner.state.__setitem__)
         for name, parameter in self._named:
             if name in by_name:
+                if self._fused and not all(_fits(key, value, parameter) for key, value in by_name[name].items()):
+                    raise ValueError(f"its optimizer state does not fit {name}")
                 values = {key: self._to_device(key, value, parameter) for key, value in by_name[name].items()}
                 take(self._rounded.master_of(parameter), values)
         if self._words is not None:
@@ -136,6 +141,11 @@ class Optimizer:
             return int(value)  # Adafactor counts in plain numbers
         # torch keeps a fused optimizer's step count beside the weights and another's on the processor.
         return value if key == "step" and not self._fused else value.to(parameter.device)
+
+
+def _fits(key: str, value: torch.Tensor, parameter: torch.Tensor) -> bool:
+    """Whether a fused kernel finds what it expects: a number of steps, and float32 values in the parameter's shape."""
+    return value.dtype is torch.float32 and value.shape == (() if key == "step" else parameter.shape)
 
 
 def _groups(

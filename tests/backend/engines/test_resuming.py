@@ -9,6 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from safetensors.torch import load_file as load_tensors
+from safetensors.torch import save_file as save_tensors
 
 from backend.contract.errors import RunFailed
 from backend.contract.spec import TrainingSection
@@ -122,6 +123,25 @@ def test_a_state_that_does_not_fit_the_words_is_refused(damage, engine_for, tmp_
     weights = {"words": torch.zeros(30522, 128)}
     with pytest.raises(ValueError, match="does not fit"):  # as any number of processes read it that have shards
         convert_words(load_tensors(path), weights, "words", "")
+
+
+@pytest.mark.parametrize(("optimizer", "options"), [("adamw", {}), ("sgd", {"momentum": 0.9})])
+@pytest.mark.parametrize("value", [torch.zeros(1), torch.zeros(()), torch.zeros(16, dtype=torch.bfloat16)])
+def test_a_state_that_does_not_fit_its_weight_is_refused(bert, engine_for, tmp_path, optimizer, options, value):
+    """The fused kernels would read and write beyond its end."""
+    training = TrainingSection(learning_rate=1e-3, optimizer=optimizer, optimizer_options=options)
+    engine = engine_for(bert, HEAD, training)
+    engine.train_step([text_batch(3)], 1, 1e-3)
+    engine.save(tmp_path)()
+    path = tmp_path / "optimizer.safetensors"
+    engine.restore(tmp_path)
+    state = load_tensors(path)
+    moment = next(key for key, values in state.items() if values.shape == (16,))
+    save_tensors(state | {moment: value}, path, {"words": "", "scaler": "{}"})
+    with pytest.raises(
+        RunFailed, match=rf"cannot be read \(its optimizer state does not fit {moment.partition('.')[2]}"
+    ):
+        engine.restore(tmp_path)
 
 
 def test_a_checkpoint_is_written_beside_training(engine_for, tmp_path):
