@@ -227,7 +227,8 @@ def test_a_model_without_layers_that_repeat_is_trained_without_compiling_if_it_m
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("folder", ["bert-tiny", "llama"])
-def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(engine_for: Make, tiny, tmp_path, folder: str):
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(engine_for: Make, tiny, tmp_path, monkeypatch, folder: str):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     changes, head, make = options("always"), LANGUAGE, language_batch
     path = BERT_TINY if folder == "bert-tiny" else tiny(folder)
     if folder == "bert-tiny":
@@ -239,7 +240,8 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(engine_for: Make, tin
     assert before == pytest.approx(losses(usual, make, range(3)), abs=1e-5)
     whole.save(tmp_path)()
     expected = losses(whole, make, range(3, 6))
-    torch.compiler.reset()  # as another process, which sees the batches of later steps first
+    torch.compiler.reset()  # as another computer, which sees the batches of later steps first
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled there"))
     resumed = engine_for(path, head, TRAINING, **changes)
     resumed.restore(tmp_path)
     assert losses(resumed, make, range(3, 6)) == expected
