@@ -87,12 +87,14 @@ class Jobs(QObject):
         consent: Consent = NO_CONSENT,
         *,
         queue: bool = False,
+        machine: str = "",
     ) -> None:
         """Start a run from a complete spec; `on_error` gets the sentence that the command line would print.
 
-        With `queue` it starts when the others are over.
+        With `queue` it starts when the others are over, with `machine` on another computer.
         """
         path, options = _write_spec(spec), [*consent.options(), *([QUEUE] if queue else [])]
+        options += ["--on", machine] if machine else []
         start = _Start(str(spec.get("name") or tr("The new run")), path)
         self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, start)
 

@@ -3,52 +3,31 @@
 import json
 import subprocess
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.run.folder import RemoteRun, RunFolder
 from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
     from backend.contract.machines import Machine
     from backend.contract.spec import RunSpec
-    from backend.remote.connection import Connection
-    from backend.remote.protocol import Greeting
-
-
-@contextmanager
-def connected(name: str) -> "Iterator[tuple[Connection, Greeting]]":
-    """A connection to the machine with that name. Raises InputError if there is none, in one sentence."""
-    from backend.contract.machines import find_machine
-    from backend.remote.connection import connect
-    from backend.remote.protocol import ConnectionLost
-
-    machine = find_machine(name)
-    try:
-        with connect(name, machine) as found:
-            yield found
-    except ConnectionLost as error:
-        reason = str(error) or message("the connection ended")
-        raise InputError("no connection to {name}: {reason}", name=name, reason=reason) from None
 
 
 def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
     from backend.commands import new_run
     from backend.contract import spec_file
-    from backend.remote import protocol, upload
+    from backend.remote import connection, protocol, upload
 
     screen = ProgressScreen()
     try:
-        with connected(arguments.on) as (connection, greeting):
+        with connection.connect_to(arguments.on) as (machine, greeting):
             needed = upload.collect(spec, screen.report("reading the files"))
-            connection.put_files(needed.files, screen.report(f"copying to {arguments.on}"))
+            machine.put_files(needed.files, screen.report(f"copying to {arguments.on}"))
             values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
             options = [option for option, is_given in (
                 ("--trust-remote-code", arguments.trust_remote_code),
@@ -57,7 +36,7 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
             ) if is_given]  # fmt: skip
             screen.start_stage(f"starting on {arguments.on}")
             question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options)
-            started = connection.ask(question, protocol.Started)
+            started = machine.ask(question, protocol.Started)
     finally:
         screen.close()
     text = upload.restore_paths(started.spec, needed)
@@ -66,23 +45,23 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
 
 def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there."""
-    from backend.remote import protocol
+    from backend.remote import connection, protocol
 
     options = [part for change in arguments.changes for part in ("--set", change)]
     if arguments.engine:
         options += ["--engine", arguments.engine]
     for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue)):  # fmt: skip
         options += [option] if is_given else []
-    with connected(remote.machine) as (connection, _):
-        connection.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
+    with connection.connect_to(remote.machine) as (machine, _):
+        machine.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
 
 
 def end_there(remote: RemoteRun) -> None:
     """End a run's processes on its machine, without a checkpoint."""
-    from backend.remote import protocol
+    from backend.remote import connection, protocol
 
-    with connected(remote.machine) as (connection, _):
-        connection.ask(protocol.EndNow(run=remote.run), protocol.Done)
+    with connection.connect_to(remote.machine) as (machine, _):
+        machine.ask(protocol.EndNow(run=remote.run), protocol.Done)
 
 
 def start_copy(folder: RunFolder) -> "subprocess.Popen[bytes]":
@@ -166,18 +145,14 @@ def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
 
 
 def _check(name: str) -> int:
-    from backend.remote import protocol
+    from backend.remote import connection
 
-    with connected(name) as (connection, greeting):
-        print(f"{name} answers")
-        for package, version in greeting.versions.items():
-            print(f"  {package:<9} {one_line(version)}")
-        print(f"  {'folder':<9} {one_line(greeting.folder)}, {greeting.free_bytes / 1e9:,.0f} GB free")
-        found = connection.ask(protocol.ListDevices(), protocol.Devices)
-        for device in found.devices:
-            print(f"  {'device':<9} {one_line(device)}")
-        if found.note:
-            print(f"  {'note':<9} {one_line(found.note)}")
+    found = connection.check(name)
+    print(f"{name} answers")
+    lines = [*found.versions.items(), ("folder", f"{found.folder}, {found.free_bytes / 1e9:,.0f} GB free")]
+    lines += [("device", device) for device in found.devices] + ([("note", found.note)] if found.note else [])
+    for title, words in lines:
+        print(f"  {title:<9} {one_line(words)}")
     return 0
 
 
@@ -190,15 +165,15 @@ def _adopt_arguments(parser: ArgumentParser) -> None:
 def _adopt(arguments: Namespace) -> int:
     from backend.commands import new_run
     from backend.contract import spec_file
-    from backend.remote import protocol
+    from backend.remote import connection, protocol
 
     name, colon, place = arguments.place.partition(":")
     if not colon or not place:
         raise InputError(
             "{place}: write it as NAME:FOLDER, for example lab:2026-11-27-1530-reviews", place=arguments.place
         )
-    with connected(name) as (connection, _):
-        found = connection.ask(protocol.Describe(run=place), protocol.Started)
+    with connection.connect_to(name) as (machine, _):
+        found = machine.ask(protocol.Describe(run=place), protocol.Started)
     values = spec_file.parse(found.spec)
     title = values.get("name") if isinstance(values, dict) else None
     folder = new_run.write_copy(

@@ -15,8 +15,9 @@ from subprocess import PIPE
 from typing import TypeVar
 
 from backend.contract.errors import InputError
-from backend.contract.machines import Machine
+from backend.contract.machines import Machine, find_machine
 from backend.contract.messages import message
+from backend.contract.rpc.machines import MachineState
 from backend.contract.safe_files import open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
@@ -230,3 +231,22 @@ def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.
         yield connection, connection.greet()
     finally:
         connection.close()
+
+
+@contextmanager
+def connect_to(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]:
+    """A connection to the machine with that name. Raises InputError if there is none, in one sentence."""
+    machine = find_machine(name)
+    try:
+        with connect(name, machine) as found:
+            yield found
+    except ConnectionLost as error:
+        reason = str(error) or message("the connection ended")
+        raise InputError("no connection to {name}: {reason}", name=name, reason=reason) from None
+
+
+def check(name: str) -> MachineState:
+    """Try every step of a connection. Raises InputError with the first that fails."""
+    with connect_to(name) as (connection, greeting):
+        found = connection.ask(protocol.ListDevices(), protocol.Devices)
+    return MachineState(greeting.versions, greeting.folder, greeting.free_bytes, found.devices, found.note)

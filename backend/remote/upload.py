@@ -63,7 +63,7 @@ def collect(spec: RunSpec, report: Report) -> Upload:
             tree = {name: digests[path] for name, path in one.files.items()}
             upload.trees[tree_name(tree)] = tree
             upload.files.update({digests[path]: path for path in one.files.values()})
-            inner.append("/".join(filter(None, [tree_name(tree), one.inner])))
+            inner.append(f"{tree_name(tree)}/{one.inner}")
         upload.values[key] = inner if isinstance(paths[key], list) else inner[0]
     return upload
 
@@ -91,10 +91,11 @@ def _listed(value: str | list[str]) -> list[str]:
 def _find(text: str, key: str) -> _Found:
     path = Path(text)
     if path.is_dir():
-        files = {one.relative_to(path).as_posix(): one for one in sorted(path.rglob("*")) if _is_sent(one, path)}
-        if not files:
+        # Under its own name, by which a run there calls its model.
+        inside = [one for one in sorted(path.rglob("*")) if _is_sent(one, path)]
+        if not inside:
             raise InputError("{key}: {path} contains no files", key, key=key, path=path)
-        return _Found(files, "")
+        return _Found({one.relative_to(path.parent).as_posix(): one for one in inside}, path.name)
     if path.exists():
         return _Found({path.name: path}, path.name)
     if not glob.has_magic(text):

@@ -147,6 +147,7 @@ class Page(QWidget):
         start_bar.stop_requested.connect(checks.stop_measuring)
         start_bar.start_requested.connect(self.start)
         start_bar.queue_requested.connect(lambda: self.start(queue=True))
+        start_bar.machine_requested.connect(lambda name: self.start(machine=name))
         start_bar.copy_requested.connect(self.copy_command)
         self.starter.others_changed.connect(start_bar.show_others)
         self.starter.changed.connect(self._on_starting)
@@ -369,12 +370,18 @@ class Page(QWidget):
         if topic == "plan":
             self.start_bar.clear()
 
-    def start(self, *, queue: bool = False) -> None:
-        """Start or queue the run; if it is refused, show the command line's message."""
+    def start(self, *, queue: bool = False, machine: str = "") -> None:
+        """Start or queue the run here or on another machine; if it is refused, show the command line's message."""
         self.flush()
         if not self.reason():
             self.controller.history.end_typing()  # else undo would not lead back to what is started
-            self.starter.start(queue=queue)
+            self.starter.start(queue=queue, machine=machine)
+
+    def on_shown(self) -> None:
+        """Look which other machines the user has described."""
+        self._context.client.ask(
+            "machines", {}, lambda answer: self.start_bar.show_machines(answer.machines), lambda mistake: None
+        )
 
     def measure(self) -> None:
         """Measure how long the run will take."""

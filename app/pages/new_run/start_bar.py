@@ -1,10 +1,11 @@
 """The bar at the bottom of the New run page: time and memory, what blocks the start, and the buttons."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QPaintEvent, QResizeEvent, QTextLayout
+from PySide6.QtGui import QAction, QFont, QFontMetrics, QPaintEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -124,6 +125,8 @@ class StartBar(QFrame):
 
     start_requested = Signal()
     queue_requested = Signal()
+    machine_requested = Signal(str)
+    """To start on the machine with that name."""
     copy_requested = Signal()
     measure_requested = Signal()
     stop_requested = Signal()
@@ -160,9 +163,11 @@ class StartBar(QFrame):
 
     def _build_menu(self) -> None:
         menu = QMenu(self.more)
+        self._menu = menu
         self.details = menu.addAction(tr("Show the plan"), lambda: self.place_requested.emit("settings"))
         self.measure_action = menu.addAction(tr("Measure time"), self.measure.click)
         self.copy = menu.addAction(tr("Copy command"), self.copy_requested.emit)
+        self.machines: list[QAction] = []
         self.more.setMenu(menu)
 
     def _place_parts(self) -> None:
@@ -263,6 +268,7 @@ class StartBar(QFrame):
         self.start.setToolTip(reason)
         self.queue.setEnabled(not reason)
         self.queue.setToolTip(reason or self._others)
+        self._enable_machines()
         lacks = self._lack_of_cost()
         self.measure.setEnabled(self.is_measuring or not lacks)
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
@@ -322,6 +328,22 @@ class StartBar(QFrame):
         if self.queue.isEnabled():
             self.queue.setToolTip(words)
 
+    def show_machines(self, names: Iterable[str]) -> None:
+        """Offer to start on each of the machines with these names."""
+        for action in self.machines:
+            self._menu.removeAction(action)
+            action.deleteLater()
+        self.machines = [
+            self._menu.addAction(tr("Start on {machine}", machine=name), partial(self.machine_requested.emit, name))
+            for name in names
+        ]
+        self._enable_machines()
+
+    def _enable_machines(self) -> None:
+        for action in self.machines:
+            action.setEnabled(not self._state.note)
+            action.setToolTip(self._state.note)
+
     def show_starting(self, starting: bool, *, queue: bool = False) -> None:
         """Show that the run is starting, or is being added to the queue."""
         self.start.setText(tr("Starting…") if starting and not queue else tr("Start training"))
@@ -329,6 +351,8 @@ class StartBar(QFrame):
         if starting:
             self.start.setEnabled(False)
             self.queue.setEnabled(False)
+            for action in self.machines:
+                action.setEnabled(False)
 
 
 def _lead(place: str, action: str) -> str:

@@ -33,6 +33,8 @@ class StartRequest:
     consent: Consent = NO_CONSENT
     needs_weights: bool = False
     """It cannot be planned before the model is downloaded."""
+    machine: str = ""
+    """The computer on which it is to run, unless it is this one."""
     agreed: str = ""
     plan: RunPlan | None = None
     """Its own one, if the draft was changed before it was planned."""
@@ -87,11 +89,20 @@ class StartController(QObject):
             )
         self.others_changed.emit(words)
 
-    def start(self, *, queue: bool = False) -> None:
-        """Start or queue the run once its plan is known; if that warns, the user is asked first."""
-        if not self.busy:
-            checks = self._checks
-            self._follow(StartRequest(queue, self._draft.values(), checks.consent(), checks.needs_weights()))
+    def start(self, *, queue: bool = False, machine: str = "") -> None:
+        """Start or queue the run once its plan is known; if that warns, the user is asked first.
+
+        The plan is about this computer, so it says nothing of another `machine`.
+        """
+        if self.busy:
+            return
+        request = StartRequest(
+            queue, self._draft.values(), self._checks.consent(), self._checks.needs_weights(), machine
+        )
+        if machine:
+            self._submit(request)
+        else:
+            self._follow(request)
 
     def follow_change(self) -> None:
         """The draft has changed: its plan is no longer about what waits to be started, or what the question is about."""
@@ -185,7 +196,14 @@ class StartController(QObject):
         def refuse(sentence: str) -> None:
             self._on_refused(request, sentence)
 
-        self._context.jobs.start(request.values, self._on_started, refuse, request.consent, queue=request.queue)
+        self._context.jobs.start(
+            request.values,
+            self._on_started,
+            refuse,
+            request.consent,
+            queue=request.queue,
+            machine=request.machine,
+        )
 
     def copy_command(self, *, queue: bool = False) -> None:
         """Put the command that starts the same run, or queues it, on the clipboard."""

@@ -431,6 +431,12 @@ def _title(watcher: RunWatcher) -> str:
 
 
 def _subtitle(watcher: RunWatcher) -> str:
+    remote = watcher.folder.remote_run()
+    place = tr("runs on {machine}", machine=remote.machine) if remote is not None else ""
+    return " · ".join(filter(None, (_describe_subject(watcher), place)))
+
+
+def _describe_subject(watcher: RunWatcher) -> str:
     state, data = watcher.state, watcher.state.training_data
     if watcher.is_caught_up and not state.name:  # it waits in the queue, or was removed from it
         subject = read_subject(watcher.folder)

@@ -1,4 +1,4 @@
-"""The Settings page: appearance, folders, the hub, consents, CSV, notifications, this machine, and versions."""
+"""The Settings page: appearance, folders, the hub, consents, CSV, notifications, this computer, other machines, and versions."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from app.pages.settings.appearance_card import AppearanceCard
 from app.pages.settings.folders_card import FoldersCard
 from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
 from app.pages.settings.machine_card import MachineCard
+from app.pages.settings.machines_card import MachinesCard
 from app.services import notifications
 from app.services.context import AppContext
 from app.widgets import desktop
@@ -42,7 +43,7 @@ class Page(QWidget):
         self._machine_requested = False
         self.appearance, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
-        self.machine = MachineCard(context.client)
+        self.machine, self.machines = MachineCard(context.client), MachinesCard(context.client)
         header = PageHeader(tr("Settings"), tr("Stored in {config_folder}", config_folder=places.config_folder()))
         page = scrolling_layout(self, header)
         page.addWidget(self._columns(), 1)
@@ -56,7 +57,7 @@ class Page(QWidget):
         columns.setSpacing(14)
         # Choices are on the left, information is on the right.
         left = [self.appearance, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
-        right = [self.machine, self._about_card()]
+        right = [self.machine, self.machines, self._about_card()]
         for cards in (left, right):
             column = QVBoxLayout()
             column.setSpacing(14)
@@ -79,7 +80,7 @@ class Page(QWidget):
         self.appearance.language.restart_wanted.connect(self.restart_wanted)
         self.folders.folder_chosen.connect(self.set_folder)
         self.hub.offline_changed.connect(self._on_offline)
-        for card in (self.folders, self.hub, self.consents, self.machine):
+        for card in (self.folders, self.hub, self.consents, self.machine, self.machines):
             card.message.connect(self.message)
 
     def _csv_card(self) -> Card:
@@ -134,6 +135,7 @@ class Page(QWidget):
             "offline": self.hub.offline,
             "token": self.hub.token,
             "consents": self.consents,
+            "machines": self.machines.name,
             "desktop_messages": self.desktop_messages,
             "csv_bom": self.csv_bom,
             "csv_defuse": self.csv_defuse,
@@ -186,6 +188,7 @@ class Page(QWidget):
         self.consents.show_consents()
         self.folders.ask_sizes()
         self.hub.ask_account()
+        self.machines.ask()
         if not self._machine_requested:
             self._machine_requested = True
             self.machine.ask()

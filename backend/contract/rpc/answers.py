@@ -1,7 +1,7 @@
 """The type that the window decodes each query's answer to; any other answer stays plain values."""
 
 from backend.contract.catalog import Catalog
-from backend.contract.rpc import data, interactive, models, plan, predictions, storage, training_data
+from backend.contract.rpc import data, interactive, machines, models, plan, predictions, storage, training_data
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.tokens import batches, comparison, steps, tokens, training, vocabulary
@@ -35,6 +35,10 @@ ANSWERS: dict[str, type] = {
     "hub_search": models.HubSearch,
     "hub_model": models.HubModel,
     "download_model": models.DownloadedModel,
+    "machines": machines.MachineList,
+    "save_machine": machines.MachineList,
+    "remove_machine": machines.MachineList,
+    "check_machine": machines.MachineState,
     "hub_account": models.HubAccount,
     "hub_login": models.HubAccount,
     "hub_logout": models.HubAccount,

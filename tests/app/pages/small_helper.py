@@ -31,11 +31,11 @@ from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
 from backend.contract.run import cost
 from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
-from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions, runs
+from backend.helper.queries import inference, machines, prediction_filter, prediction_statistics, predictions, runs
 
 REAL = {
     query.name: query.answer
-    for module in (prediction_filter, prediction_statistics, predictions, runs)
+    for module in (machines, prediction_filter, prediction_statistics, predictions, runs)
     for query in module.QUERIES
 }
 

@@ -15,6 +15,7 @@ from app.pages.settings.machine_card import is_command
 from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract import consents
+from backend.contract.rpc.machines import MachineState
 from backend.contract.rpc.models import HubAccount
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.storage import ClearedCache, StorageItem, StorageUse
@@ -284,3 +285,34 @@ def test_every_setting_is_found_by_its_title(panel: Page):
         assert action.kind == "Setting"
         action.do()
     assert panel.csv_defuse.hasFocus() or not panel.isActiveWindow()
+
+
+def test_a_machine_is_added_checked_changed_and_removed(qtbot, panel: Page):
+    card = panel.machines
+    assert not card.save_button.isEnabled()
+    card.name.setText("lab")
+    card.address.setText("nobody@lab.invalid")
+    with qtbot.waitSignal(card.changed):
+        card.save_button.click()
+    assert card.lines.count() == 1
+    qtbot.waitUntil(lambda: "No connection to lab" in card.banner.text())
+    card.edit("lab")
+    assert (card.address.text(), card.save_button.text()) == ("nobody@lab.invalid", "Save machine")
+    with qtbot.waitSignal(card.changed):
+        card.remove("lab")
+    assert card.lines.count() == 0
+
+
+def test_a_mistake_in_a_machine_is_said_in_its_card(qtbot, panel: Page):
+    panel.machines.name.setText("a b")
+    panel.machines.address.setText("lab")
+    panel.machines.save()
+    qtbot.waitUntil(
+        lambda: "Use letters" in panel.machines.banner.text() or "use letters" in panel.machines.banner.text()
+    )
+
+
+def test_what_a_machine_says_of_itself_is_shown(panel: Page):
+    found = MachineState({"burnish": "0.1.0"}, "/home/me/burnish", 81_000_000_000, ["cuda:0 A100, 80 GB"])
+    panel.machines.show_state("lab", found)
+    assert panel.machines.banner.text().startswith("lab answers: burnish 0.1.0 · cuda:0 A100, 80 GB · 81")

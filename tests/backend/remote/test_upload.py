@@ -66,6 +66,11 @@ def test_folder_is_sent_without_hidden_files(folder: Path) -> None:
     assert {path.name for path in found.files.values()} == {"a.csv", "b.csv", "notes.txt"}
 
 
+def test_model_is_called_by_its_name_there(folder: Path) -> None:
+    found = _collect(_spec(str(folder / "a.csv"), BERT))
+    assert Path(found.values_there("/far")["model.name_or_path"]).name == "bert-tiny"
+
+
 def test_link_out_of_a_folder_is_not_sent(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     secret = tmp_path_factory.mktemp("home") / "id_rsa"
     secret.write_text("private")

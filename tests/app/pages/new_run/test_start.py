@@ -42,7 +42,7 @@ def started(jobs, monkeypatch) -> list[dict[str, Any]]:
 def submitted(jobs, monkeypatch) -> list[tuple[dict[str, Any], bool]]:
     """The specs of what was started, and whether in the queue."""
     runs: list[tuple[dict[str, Any], bool]] = []
-    monkeypatch.setattr(jobs, "start", lambda spec, *given, queue: runs.append((spec, queue)))
+    monkeypatch.setattr(jobs, "start", lambda spec, *given, queue, machine: runs.append((spec, queue)))
     return runs
 
 
@@ -58,8 +58,22 @@ def answer(page: Page, words: str) -> None:
 
 def test_a_run_that_fits_starts_at_once(demo, started):
     demo.start_bar.start.click()
-    assert started == [{"queue": False}]
+    assert started == [{"queue": False, "machine": ""}]
     assert demo.starter.question is None
+
+
+def test_a_run_starts_on_another_machine_whatever_the_plan_says_of_this_one(qtbot, demo, started):
+    planned(qtbot, demo, "training.epochs", TOO_MANY)
+    demo.start_bar.show_machines(["lab", "cluster"])
+    assert [action.text() for action in demo.start_bar.machines] == ["Start on lab", "Start on cluster"]
+    demo.start_bar.machines[0].trigger()
+    assert started == [{"queue": False, "machine": "lab"}]
+
+
+def test_what_blocks_the_start_blocks_it_on_every_machine(demo, started):
+    demo.start_bar.show_machines(["lab"])
+    demo.controller.change("data.train", "")
+    assert not demo.start_bar.machines[0].isEnabled()
 
 
 def test_a_run_for_which_the_disk_is_too_small_is_asked_about(qtbot, demo, started):
@@ -72,7 +86,7 @@ def test_a_run_for_which_the_disk_is_too_small_is_asked_about(qtbot, demo, start
     demo.start(queue=True)
     assert demo.starter.question.windowTitle() == "Add to queue"
     answer(demo, "Add anyway")
-    assert started == [{"queue": True}]
+    assert started == [{"queue": True, "machine": ""}]
 
 
 def test_from_that_question_a_click_leads_to_what_needs_less(qtbot, demo, started):
@@ -90,7 +104,7 @@ def test_a_start_waits_for_the_plan(qtbot, demo, started):
     demo.start_bar.start.click()
     assert started == []
     assert demo.start_bar.start.text() == "Starting…"
-    qtbot.waitUntil(lambda: started == [{"queue": False}])
+    qtbot.waitUntil(lambda: started == [{"queue": False, "machine": ""}])
 
 
 def test_a_start_that_waits_keeps_its_settings_when_the_draft_changes(qtbot, demo, submitted):
@@ -165,7 +179,7 @@ def test_a_start_that_waits_asks_if_its_plan_warns(qtbot, demo, started):
     qtbot.waitUntil(lambda: demo.starter.question is not None)
     assert started == []
     answer(demo, "Start anyway")
-    assert started == [{"queue": False}]
+    assert started == [{"queue": False, "machine": ""}]
 
 
 def test_a_start_that_waits_says_what_blocks_it_meanwhile(qtbot, demo, started):
@@ -195,7 +209,7 @@ def test_who_starts_anyway_is_asked_again_if_the_plan_warns_of_something_else(qt
     assert started == []
     assert "ran out of memory" in demo.starter.question.informativeText()
     answer(demo, "Start anyway")
-    assert started == [{"queue": False}]
+    assert started == [{"queue": False, "machine": ""}]
 
 
 def test_only_a_run_that_is_submitted_stops_a_measurement(qtbot, demo, started):
@@ -204,5 +218,5 @@ def test_only_a_run_that_is_submitted_stops_a_measurement(qtbot, demo, started):
     demo.controller.change("training.seed", 7)
     demo.start_bar.start.click()
     assert demo.checks.is_measuring
-    qtbot.waitUntil(lambda: started == [{"queue": False}])
+    qtbot.waitUntil(lambda: started == [{"queue": False, "machine": ""}])
     assert not demo.checks.is_measuring

@@ -1,0 +1,22 @@
+"""Questions about other machines: `machines {}`, `save_machine {name, settings}`, `remove_machine {name}`, `check_machine {name}`."""
+
+from typing import Any
+
+import msgspec
+
+
+class MachineList(msgspec.Struct, frozen=True):
+    """Every described machine: its name and its settings, as in `contract.machines.Machine`."""
+
+    machines: dict[str, dict[str, Any]]
+
+
+class MachineState(msgspec.Struct, frozen=True):
+    """What a machine that answers says of itself."""
+
+    versions: dict[str, str]
+    folder: str
+    free_bytes: int
+    devices: list[str]
+    note: str = ""
+    """Why there are no other devices."""
