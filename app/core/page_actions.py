@@ -124,7 +124,7 @@ SETTINGS = {
         "offline": tr("Work offline"),
         "token": tr("Sign in to the Hub"),
         "consents": tr("Approved custom model code"),
-        "machines": tr("Other machines for training (ssh)"),
+        "machines": tr("Machines for training (ssh)"),
         "desktop_messages": tr("Desktop notifications"),
         "csv_bom": tr("UTF-8 BOM in CSV files"),
         "csv_defuse": tr("Escape formulas in CSV files"),

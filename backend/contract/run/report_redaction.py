@@ -39,7 +39,7 @@ SETTINGS = frozenset(_SETTINGS.split())
 _CHOICES = """
     13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear always answer ar arrow auto backward balanced beam bfloat16 bfloat16_stochastic bg blocks both
     causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data ddp de default demo double el en
-    end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl int8
+    end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub if_possible instructions intl int8
     inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
     nearest never newline nf4 no_answer none one_cycle paged_adamw paged_adamw_8bit parallel parquet pissa pissa_niter_16 plain polynomial pretrained qnli
     qqp question_answering refuse repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
