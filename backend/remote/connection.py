@@ -21,9 +21,8 @@ from backend.contract.rpc.machines import MachineState
 from backend.contract.safe_files import open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
-from backend.data.sources.source import Report
 from backend.remote import protocol
-from backend.remote.protocol import PIECE, ConnectionLost
+from backend.remote.protocol import PIECE, ConnectionLost, Report
 
 CONNECT_SECONDS = 20
 SILENCE_SECONDS = 45.0

@@ -1,5 +1,6 @@
 """What two computers say to each other over ssh: a line of JSON each, followed by as many bytes as it announces."""
 
+from collections.abc import Callable
 from typing import IO
 
 import msgspec
@@ -12,6 +13,10 @@ LONGEST_LINE = 16_000_000
 """Of a message: a model's folder has hundreds of files, a data folder thousands."""
 PIECE = 4_000_000
 """Bytes of a file that are sent at once."""
+
+
+Report = Callable[[int, int, str], None]
+"""Called with what is done, of how much, and the unit."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="message", omit_defaults=True):

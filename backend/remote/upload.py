@@ -14,7 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.safe_files import check_inside, open_regular
 from backend.contract.spec import RunSpec
 from backend.data.data_files import pattern_files
-from backend.data.sources.source import Report
+from backend.remote.protocol import Report
 from backend.remote.tree import tree_name
 
 
