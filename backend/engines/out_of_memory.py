@@ -5,6 +5,13 @@ from backend.contract.messages import message
 
 HINT = message("lower hardware.micro_batch_size, or set training.gradient_checkpointing to true")
 
+PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
+"""What a RuntimeError says if the computer has no memory left."""
+ACCELERATOR_SAYS = (
+    "MPS backend out of memory", "CUDA error: out of memory", "HIP error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+)  # fmt: skip
+"""The same of an accelerator: Apple's, pinned memory, CUDA itself and its libraries raise no OutOfMemoryError."""
+
 
 def out_of_memory(*, on_accelerator: bool) -> RunFailed:
     """The failure with code `out_of_memory`."""

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import psutil
 import torch
 
-from backend.engines.out_of_memory import out_of_memory
+from backend.engines.out_of_memory import ACCELERATOR_SAYS, PROCESSOR_SAYS, out_of_memory
 
-_PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 """`mallopt`'s parameters, as glibc's malloc.h numbers them."""
 _LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
@@ -47,8 +46,9 @@ def translate_out_of_memory() -> Iterator[None]:
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise out_of_memory(on_accelerator=isinstance(error, torch.OutOfMemoryError)) from error
     except RuntimeError as error:
-        if any(words in str(error) for words in _PROCESSOR_SAYS):
-            raise out_of_memory(on_accelerator=False) from error
+        for says, on_accelerator in ((ACCELERATOR_SAYS, True), (PROCESSOR_SAYS, False)):
+            if any(words in str(error) for words in says):
+                raise out_of_memory(on_accelerator=on_accelerator) from error
         raise
 
 

@@ -6,6 +6,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 from backend.contract.run.events import PlanMade
 from backend.contract.run.fixes import RunFix, find_memory_fix
+from backend.engines.out_of_memory import ACCELERATOR_SAYS, PROCESSOR_SAYS
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = message("the computer ran out of memory")
@@ -14,7 +15,6 @@ HINT = message("Lower hardware.micro_batch_size or task.max_length, or turn on t
 OF_EVALUATION = message("Lower evaluation.batch_size or task.max_length.")
 BEFORE_TRAINING = message("Set data.max_rows to use fewer rows, or close other programs.")
 _TWICE = "training.gradient_checkpointing"
-_PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
@@ -47,7 +47,9 @@ def _message(error: BaseException) -> str:
         return ON_ACCELERATOR
     if "JaxRuntimeError" in names and "RESOURCE_EXHAUSTED" in words:
         return MESSAGE
-    said_so = isinstance(error, RuntimeError) and any(each in words for each in _PROCESSOR_SAYS)
+    if isinstance(error, RuntimeError) and any(each in words for each in ACCELERATOR_SAYS):
+        return ON_ACCELERATOR
+    said_so = isinstance(error, RuntimeError) and any(each in words for each in PROCESSOR_SAYS)
     refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
     return MESSAGE if said_so or refused or isinstance(error, MemoryError) else ""
 

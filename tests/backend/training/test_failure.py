@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,25 @@ def test_memory_that_runs_out_is_mended_by_half_as_many_rows(cause, context):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
 def test_memory_that_runs_out_on_cuda_is_mended_by_half_as_many_rows(context):
     event = ended(lambda: torch.empty(HUGE, device="cuda"), context())
+    assert (event.code, event.mend) == ("out_of_memory", RunFix({"hardware.micro_batch_size": 4}))
+    assert "accelerator" in event.message
+
+
+@pytest.mark.parametrize("within_engine", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "MPS backend out of memory (MPS allocated: 5.50 GB, max allowed: 20.40 GB). Tried to allocate 147.24 MB",
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+    ],
+)
+def test_an_accelerator_without_room_is_known_by_what_it_says(words: str, within_engine: bool, context):
+    def fail() -> None:
+        with translate_out_of_memory() if within_engine else nullcontext():
+            raise RuntimeError(words)
+
+    event = ended(fail, context())
     assert (event.code, event.mend) == ("out_of_memory", RunFix({"hardware.micro_batch_size": 4}))
     assert "accelerator" in event.message
 
