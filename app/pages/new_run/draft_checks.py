@@ -107,7 +107,9 @@ class DraftChecks(QObject):
         elif key == "hardware.engine":
             self.engine_changed()
         else:
-            if data_source.decides_parts(self._controller.task(), key):
+            if data_source.decides_parts(self._controller.task(), key) or (
+                section == "task" and self._has_wrong_column()
+            ):
                 self.data_changed()
             self.something_changed()
 
@@ -409,6 +411,10 @@ class DraftChecks(QObject):
         others = [self._controller.task_named(one.task) for one in (self.preview.other_tasks if self.preview else ())]
         first = next((other.title for other in others if other is not None), "")  # the bar has no room for two
         return data_source.missing_column(self._draft, task, self.preview, first)
+
+    def _has_wrong_column(self) -> bool:
+        """Whether the preview found one, which a setting of the task, such as its labels, may put right."""
+        return self.preview is not None and self.preview.wrong_column is not None
 
     def lacks_column(self) -> bool:
         """Whether a role of the task has no column of the data, or one that cannot play it."""

@@ -347,6 +347,16 @@ def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(qtbot, p
     assert panel.draft.get("task.type") == "text_regression"
 
 
+def test_labels_that_are_listed_put_a_column_right(qtbot, panel, similar: str):
+    panel.controller.choose_task("text_classification")
+    panel.controller.change("data.train", similar)
+    panel.controller.change("data.columns.label", "similarity")
+    qtbot.waitUntil(lambda: panel.sections.data.column_banner.isVisible(), timeout=SLOW_MS)
+    panel.change("task.labels", [str(row / 8) for row in range(40)])
+    qtbot.waitUntil(lambda: not panel.sections.data.column_banner.isVisible(), timeout=SLOW_MS)
+    assert panel.reason() == "Choose a model."
+
+
 def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, panel):
     panel.controller.choose_task("text_classification")
     panel.sections.data.train.choose(SQUAD)
