@@ -61,30 +61,33 @@ class WrongColumn:
     """The task that the data is for if no other column is likely."""
 
     @property
-    def problem(self) -> str:
-        """What is wrong, as a sentence without a full stop."""
-        return message(
-            "“{column}” {why}, so it cannot be the {title}",
-            column=self.column,
-            why=self.why,
-            title=self.role.title.lower(),
-        )
-
-    @property
     def fix(self) -> Fix | None:
         """Switch to the task that the data is for, or use the likely column; None if there is neither."""
         if self.task:
-            return switch_task(self.task, message("{problem}. {advice}", problem=self.problem, advice=_SAID[self.task]))
+            said = message("“{column}” {why}. {advice}", column=self.column, why=self.why, advice=_SAID[self.task])
+            return switch_task(self.task, said)
         if self.likely is None or self.likely.column is None:
             return None
-        sentence = message("{problem}. “{likely}” probably is.", problem=self.problem, likely=self.likely.column)
+        sentence = message(
+            "“{column}” {why}. “{likely}” is probably the {title}.",
+            column=self.column,
+            why=self.why,
+            likely=self.likely.column,
+            title=self.role.title.lower(),
+        )
         changes = {f"data.columns.{self.role.name}": self.likely.column}
         return Fix(message("Use “{column}”", column=self.likely.column), changes, sentence=sentence)
 
     def error(self) -> InputError:
         """What is wrong and what to do; the field is the role's column."""
         key = f"data.columns.{self.role.name}"
-        problem = message("{key}: {problem}", key=key, problem=self.problem)
+        problem = message(
+            "{key}: “{column}” {why}, so it cannot be the {title}",
+            key=key,
+            column=self.column,
+            why=self.why,
+            title=self.role.title.lower(),
+        )
         if self.likely is None:
             return InputError("{problem}; {advice}", key, fix=self.fix, problem=problem, advice=self.advice)
         if self.likely.column is None:

@@ -48,7 +48,9 @@ class SchemaForm(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         fields = [field for field in fields_of(schema) if not field.schema.get("hidden")]
-        column.addWidget(self._section([field for field in fields if not field.advanced]))
+        plain = [field for field in fields if not field.advanced]
+        if plain:  # an empty section would have a gap below it
+            column.addWidget(self._section(plain))
         folded = [field for field in fields if field.advanced]
         self._fold = self._fold_button(len(folded))
         self._more = self._section(folded)

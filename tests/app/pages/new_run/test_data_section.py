@@ -118,7 +118,7 @@ def test_an_id_as_label_is_said_first_and_a_click_takes_the_likely_column(qtbot,
     data = {"source": "files", "train": str(film), "validation": 0.1, "columns": {"label": "id"}}
     preview = PREVIEW({"data": data, "task": {"type": "text_classification"}}, lambda progress: None)
     panel.checks._on_preview(preview)
-    says = "“id” has a different value in each of 400 rows, so it cannot be the label. “sentiment” probably is."
+    says = "“id” has a different value in each of 400 rows. “sentiment” is probably the label."
     said = card.column_banner
     assert said.text() == panel.reason() == says
     assert said.fix.text() == "Use “sentiment”"
@@ -338,7 +338,7 @@ def test_scores_as_label_are_an_error_with_the_other_task_as_its_button(qtbot, p
     qtbot.waitUntil(lambda: said.fix.isVisible(), timeout=SLOW_MS)
     assert card.recognised.isHidden()
     assert said.text() == (
-        "“similarity” contains scores, for example 0.0, so it cannot be the label. "
+        "“similarity” contains scores, for example 0.0. "
         "Switch to text regression, or list the values in “Labels” if each one is a class."
     )
     assert card.columns.boxes["label"].currentText() == "similarity", "the reason is said below"
