@@ -210,6 +210,8 @@ def _at_chance(state: RunState, alive: bool) -> Diagnosis | None:
     last = _last_of_trained(state)
     if last is None or state.plan is None or not is_at_chance(last.metrics, state.plan.trivial):
         return None
+    if not alive and state.plan.best_metric and not state.at_chance:
+        return None  # the model that was saved is better
     trivial = state.plan.trivial
     name = next(name for name in (state.main_metric, *trivial) if name in trivial and name in last.metrics)
     return Diagnosis(

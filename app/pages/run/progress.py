@@ -267,8 +267,13 @@ class ProgressTiles(QStackedWidget):
             tile.set_value("–", "\u00a0")
             return
         best, trivial = state.best_of(name), state.plan.trivial if state.plan else {}
-        if best is not None and is_at_chance({name: best[1]}, trivial):
-            sub = tr("no better than without a model ({value})", value=formatting.number(trivial[name]))
+        if best is not None and (state.at_chance or is_at_chance({name: best[1]}, trivial)):
+            of_rule = trivial.get(name)  # a mean of several metrics has none
+            sub = (
+                tr("no better than without a model ({value})", value=formatting.number(of_rule))
+                if of_rule is not None
+                else tr("no better than without a model")
+            )
             tile.set_value(formatting.number(state.last_metric(name)), sub)
             return
         sub = (

@@ -305,6 +305,12 @@ def test_a_result_that_needs_no_model_is_a_warning_and_never_the_best(accuracy: 
     assert not any("best" in entry.text for entry in state.journal)
 
 
+def test_a_last_result_at_chance_says_nothing_of_a_model_that_was_saved_before():
+    later = [*at_chance(0.9, 0.8), *steps(falling(80))[40:], evaluation(80, accuracy=0.5, matthews=-0.01, loss=0.7)]
+    assert "without a model" not in told(later)[0]
+    assert "without a model" in told(later, alive=True)[0]
+
+
 def test_one_measure_above_the_trivial_rule_is_enough():
     text, _ = told(at_chance(0.5, 0.2))
     assert "without a model" not in text

@@ -214,3 +214,16 @@ def test_resume_leaves_the_title_of_a_narrow_page_its_room(qtbot, styled):
     assert resume.minimumWidth() == 0
     controls.set_narrow(False)
     assert resume.minimumWidth() == wide > 0
+
+
+def test_a_mean_of_metrics_at_chance_has_no_best(tiles: ProgressTiles):
+    state, tile = started(), tiles.tiles["metric"]
+    take_step(state)
+    known, trivial = {"combined": True, "pearson": True}, {"pearson": 0.0}
+    state.apply(msgspec.structs.replace(plan_of(9), best_metric="combined", metrics=known, trivial=trivial))
+    metrics: dict[str, float | None] = {"combined": -0.8, "pearson": -0.77, "loss": 1.0}
+    state.apply(events.EvaluationFinished(time=2, step=1, epoch=0.1, metrics=metrics, rows=9, seconds=1.0))
+    tiles.show_state(state, RunStatus("running"))
+    assert tile.accessibleName() == "Combined: -0.8000"
+    assert "best" not in tile.accessibleDescription()
+    assert "no better than without a model" in tile.accessibleDescription()
