@@ -44,9 +44,11 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
 
 
 def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
-    """Continue a run where it was started, unless it still runs there."""
+    """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
     from backend.remote import connection, protocol
 
+    if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
+        raise InputError("{name}: this run is already running", name=folder.name)
     options = [part for change in arguments.changes for part in ("--set", change)]
     if arguments.engine:
         options += ["--engine", arguments.engine]

@@ -22,6 +22,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
 from backend.contract.resources import resource
 from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import RunFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_text import one_line
@@ -106,6 +107,7 @@ def _resume(arguments: Namespace) -> int:
     from backend.training.checkpoints import Checkpoints
 
     if (remote := folder.remote_run()) is not None:
+        _refuse_finished(folder, last_end(landmarks(folder.events)))
         machines.resume_there(folder, remote, arguments)
         return _follow_copy(folder, arguments)
     spec = resolve.read_run(folder, to_write=True)
@@ -134,10 +136,7 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
     end = last_end(landmarks(folder.events))
     if end is None or folder.life() == "alive":  # an active run is rejected when it is started
         return
-    if end.state == "finished":
-        raise InputError(
-            message("{name}: this run has finished, so there is nothing to resume; start a new one", name=folder.name)
-        )
+    _refuse_finished(folder, end)
     if arguments.engine is not None or end.can_go_on(has_checkpoint=False):
         return  # nothing depends on the checkpoints, which take long to read
     if not end.can_go_on(has_checkpoint=checkpoints.latest() is not None):
@@ -149,6 +148,13 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
                 name=folder.name,
                 anew=anew,
             )
+        )
+
+
+def _refuse_finished(folder: RunFolder, end: RunFinished | None) -> None:
+    if end is not None and end.state == "finished":
+        raise InputError(
+            message("{name}: this run has finished, so there is nothing to resume; start a new one", name=folder.name)
         )
 
 

@@ -21,6 +21,8 @@ from typing import IO
 from backend.contract.errors import InputError, describe_system_error
 from backend.contract.messages import message
 from backend.contract.processes import python_command
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import RunFinished
 from backend.contract.run.folder import REQUESTS, RunFolder
 from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
@@ -183,7 +185,10 @@ class _Agent:
 
     def _resume(self, asked: protocol.Resume) -> None:
         folder = self._run(asked.run)
-        if folder.life() == "alive":
+        is_alive, has_changes = folder.life() == "alive", not {"--set", "--engine"}.isdisjoint(asked.options)
+        if is_alive and has_changes:
+            raise InputError("{name}: this run is in progress; pause it before you change it", name=folder.name)
+        if is_alive or (_has_finished(folder) and not has_changes):  # the copy still lacks what came last
             self._send(_started(folder))
         else:
             self._report_started(["resume", str(folder.path), *asked.options])
@@ -277,6 +282,10 @@ class _Agent:
 def _matching(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
     for pattern in patterns:
         yield from (path for path in sorted(folder.glob(pattern)) if path.is_file() and is_file_name(path.name))
+
+
+def _has_finished(folder: RunFolder) -> bool:
+    return any(isinstance(event, RunFinished) and event.state == "finished" for event in landmarks(folder.events))
 
 
 def _reason(folder: RunFolder) -> str:

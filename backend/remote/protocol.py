@@ -49,7 +49,7 @@ class Start(Message, frozen=True, tag=True):
 
 
 class Resume(Message, frozen=True, tag=True):
-    """Continue a run, unless it is running."""
+    """Continue a run, unless it is running or has finished."""
 
     run: str
     options: list[str] = []

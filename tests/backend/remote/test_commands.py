@@ -149,7 +149,7 @@ def _check_whole_run(burnish: Burnish, runs: Path, spec: Path, place: Path, unti
     assert json.loads(there.stdout.splitlines()[-1])["model"] == str(near.model)
     assert spec_file.read_run(near.spec)["data"]["train"] == str(spec.with_name("reviews.csv"))
     assert "on lab" in burnish("runs").stdout
-    assert burnish("resume", near.path).returncode == 2  # it has finished, as the machine says
+    assert "has finished" in burnish("resume", near.path).stderr
     adopted = burnish("adopt", f"lab:{far.name}", "--run-folder", runs / "adopted", "--json")
     assert adopted.returncode == 0, adopted.stderr
     until(lambda: RunFolder(runs / "adopted").life() == "ended")
@@ -180,6 +180,38 @@ def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machi
     assert json.loads(near.events.read_text().splitlines()[-1])["state"] == "stopped"
     assert _losses(near) == _losses(far)
     assert (near.model / "model.safetensors").exists()
+
+
+def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    assert burnish("train", spec, "--on", "lab", "--run-folder", runs / "off", "--detach").returncode == 0
+    near, far = RunFolder(runs / "off"), run_folders(place / "runs")[0]
+    record = near.process_record()
+    assert record
+    os.kill(record.supervisor_pid, 9)
+    until(lambda: (near.life(), far.life()) == ("lost", "ended"))
+    assert not near.model.exists()
+    resumed = burnish("resume", near.path, "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert (near.model / "model.safetensors").read_bytes() == (far.model / "model.safetensors").read_bytes()
+    assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "finished"
+    assert len(_losses(far)) == 2  # it was not continued
+
+
+def test_run_that_is_followed_or_running_is_not_resumed_twice(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
+    burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
+    near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
+    until(lambda: _losses(near))
+    assert "already running" in burnish("resume", near.path).stderr
+    record = near.process_record()
+    assert record
+    os.kill(record.supervisor_pid, 9)
+    until(lambda: near.life() == "lost")
+    changed = burnish("resume", near.path, "--set", "training.learning_rate=1e-5")
+    assert changed.returncode == 2
+    assert "pause it before you change it" in changed.stderr
+    far.request("stop")
+    until(lambda: far.life() == "ended")
 
 
 def test_run_is_ended_there_at_once(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
