@@ -154,7 +154,7 @@ def _check(name: str) -> int:
     lines = [*found.versions.items(), ("folder", f"{found.folder}, {found.free_bytes / 1e9:,.0f} GB free")]
     lines += [("device", device) for device in found.devices] + ([("note", found.note)] if found.note else [])
     for title, words in lines:
-        print(f"  {title:<9} {one_line(words)}")
+        print(f"  {one_line(title):<9} {one_line(words)}")
     return 0
 
 

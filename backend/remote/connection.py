@@ -64,7 +64,8 @@ class Connection:
         self._heard = time.monotonic()
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listening = threading.Thread(target=self._listen, daemon=True)
+        self._listening.start()
 
     def greet(self) -> protocol.Greeting:
         """The agent's greeting. Raises ConnectionLost, or InputError if its version does not fit."""
@@ -73,7 +74,7 @@ class Connection:
             raise InputError(
                 "{name} has another version of Burnish ({theirs}); install the same one there",
                 name=self.name,
-                theirs=greeting.versions.get("burnish", message("unknown")),
+                theirs=one_line(greeting.versions.get("burnish", message("unknown"))),
             )
         return greeting
 
@@ -88,17 +89,23 @@ class Connection:
             protocol.send(self._writer, sent, content)
         except ConnectionLost as error:
             raise self._lost(error) from None
+        self._heard = time.monotonic()  # it took this, so it is there; while it takes much, nobody listens to it
 
     def expect(self, kind: type[AnyReply]) -> AnyReply:
         """The next message, which must be of this kind. Raises InputError if something is refused instead."""
         while True:
-            received, _ = self.receive() or (None, b"")
+            received = self._next_reply(1.0)
             if isinstance(received, kind):
                 return received
-            if isinstance(received, protocol.Refused):
-                raise InputError("{name}: {reason}", name=self.name, reason=one_line(received.reason))
-            if received is not None and not isinstance(received, protocol.Alive):
+            if received is not None:
                 raise InputError("{name} answered something else than was asked; update Burnish there", name=self.name)
+
+    def _next_reply(self, seconds: float) -> protocol.AnyMessage | None:
+        """The next message, unless it only says that the agent is there. Raises InputError for a refusal."""
+        received, _ = self.receive(seconds) or (None, b"")
+        if isinstance(received, protocol.Refused):
+            raise InputError("{name}: {reason}", name=self.name, reason=one_line(received.reason))
+        return None if isinstance(received, protocol.Alive) else received
 
     def receive(self, seconds: float = 1.0) -> tuple[protocol.AnyMessage, bytes] | None:
         """The next message; None if there is none for so long. Raises ConnectionLost."""
@@ -125,8 +132,9 @@ class Connection:
         for digest, held in missing.items():
             if digest not in files:
                 continue
-            for sent in self._put(digest, files[digest], held, sizes[digest]):
+            for sent in self._put(digest, files[digest], min(max(held, 0), sizes[digest]), sizes[digest]):
                 done += sent
+                self._next_reply(0.0)  # if its disk is full, nothing more is sent
                 report(done, total, "bytes")
         still = self.ask(protocol.GetMissing(files=sizes), protocol.Missing).files  # also waits until all is written
         if still:
@@ -145,24 +153,33 @@ class Connection:
 
     def close(self) -> None:
         """End ssh; the agent ends with it."""
-        for stream in (self._writer, self._reader):
-            with suppress(OSError):
-                stream.close()
+        with suppress(OSError):
+            self._writer.close()
+        self._drain()
         try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:  # the other side keeps it
             self._process.kill()
             self._process.wait()
+            self._drain()
+
+    def _drain(self) -> None:
+        """Drop what still arrives, so that neither ssh nor the thread that reads waits to pass it on."""
+        until = time.monotonic() + END_SECONDS
+        while self._listening.is_alive() and time.monotonic() < until:
+            with suppress(queue.Empty):
+                self._received.get(timeout=0.05)
 
     def _listen(self) -> None:
-        try:
-            self._skip_noise()
-            while True:
-                self._received.put(protocol.receive(self._reader))
-        except (ConnectionLost, InputError) as error:
-            self._received.put(error)
-        except (OSError, ValueError):  # closed meanwhile
-            self._received.put(ConnectionLost(""))
+        with self._reader:
+            try:
+                self._skip_noise()
+                while True:
+                    self._received.put(protocol.receive(self._reader))
+            except (ConnectionLost, InputError) as error:
+                self._received.put(error)
+            except OSError as error:
+                self._received.put(ConnectionLost(str(error)))
 
     def _hear(self) -> None:
         """Keep the last lines that ssh and the shell print as errors."""

@@ -6,6 +6,7 @@ from typing import IO
 import msgspec
 
 from backend.contract.errors import InputError
+from backend.contract.safe_text import one_line
 
 GREETING_LINE = b"burnish agent 1\n"
 """The first line of the agent. Whatever a login shell prints before it is passed over."""
@@ -197,7 +198,7 @@ def receive(stream: IO[bytes]) -> tuple[AnyMessage, bytes]:
         message = _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InputError(
-            "the other computer sent something unknown ({error}); update Burnish there", error=error
+            "the other computer sent something unknown ({error}); update Burnish there", error=one_line(str(error))[:200]
         ) from None
     if not 0 <= message.size <= PIECE:
         raise InputError("the other computer announced {size:,} bytes at once; update Burnish there", size=message.size)

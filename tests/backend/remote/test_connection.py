@@ -1,6 +1,7 @@
 """Tests that files and questions reach the agent through any shell, and that each failure is one clause with a way out."""
 
 import hashlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +131,41 @@ def test_changed_host_key_is_not_taken_for_an_unknown_one() -> None:
     assert "has changed" in describe_failure(255, words)
 
 
+GREETING = """echo "burnish agent 1"; echo '{"message":"Greeting","contract_version":"1.0","versions":{},"folder":"/x","free_bytes":1}'"""
+
+
+def test_machine_that_never_hangs_up_is_left(machine: Machine, use_ssh: UseSsh, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("backend.remote.connection.END_SECONDS", 0.2)
+    use_ssh(f"{GREETING}; exec sleep 60")
+    started = time.monotonic()
+    with connect("lab", machine):
+        pass
+    assert time.monotonic() - started < 30
+
+
+def test_agent_that_was_not_asked_for_long_is_not_taken_to_be_gone(machine: Machine, use_ssh: UseSsh, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("backend.remote.connection.SILENCE_SECONDS", 2.0)
+    use_ssh(f"""{GREETING}; read question; sleep 1.5; echo '{{"message":"Done"}}'""")
+    with connect("lab", machine) as (connection, _):
+        time.sleep(2.5)  # as while a large file is sent
+        assert connection.ask(protocol.EndNow(run="x"), protocol.Done)
+
+
+def test_full_disk_there_ends_the_upload(machine: Machine, use_ssh: UseSsh, big: Path) -> None:
+    missing = f'{{"message":"Missing","files":{{"{_digest(big)}":0}}}}'
+    refused = '{"message":"Refused","reason":"the disk is full"}'
+    use_ssh(f"{GREETING}; read question; echo '{missing}'; echo '{refused}'; cat > /dev/null")
+    sent: list[int] = []
+
+    def report(done: int, total: int, unit: str) -> None:
+        sent.append(done)
+        time.sleep(0.3)
+
+    with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="lab: the disk is full"):
+        connection.put_files({_digest(big): big}, report)
+    assert big.stat().st_size not in sent
+
+
 def test_other_major_version_of_the_contract_is_refused(machine: Machine, use_ssh: UseSsh) -> None:
     use_ssh(
         """echo "burnish agent 1"; echo '{"message":"Greeting","contract_version":"9.0","versions":{},"folder":"/x","free_bytes":1}'; cat"""
@@ -147,4 +183,4 @@ def test_no_password_is_asked_and_no_key_is_lent(machine: Machine) -> None:
 @pytest.mark.parametrize("address", ["-oProxyCommand=touch hurt", "", "a b", "lab\nhurt"])
 def test_address_that_ssh_would_take_for_an_option_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match=r"ssh|string"):
-        Machine(address=address)
+        Machine.model_validate({"address": address})
