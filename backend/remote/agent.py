@@ -254,10 +254,10 @@ class _Agent:
                 offset = offset if size >= offset else 0  # it was deleted and started again
                 file.seek(offset)
                 while content := file.read(min(PIECE, size - offset)):
-                    if name == GROWING[0] and (whole := content.rfind(b"\n") + 1) < len(content) < PIECE:
-                        content = content[:whole]
-                        if not content:
-                            break
+                    if name == GROWING[0] and ((end := content.rfind(b"\n") + 1) or len(content) < PIECE):
+                        content = content[:end]
+                    if not content:
+                        break
                     self._send(protocol.Piece(name=name, offset=offset), content)
                     offset += len(content)
                     file.seek(offset)

@@ -80,12 +80,10 @@ class _Mirror:
         self._path = folder.path / "mirror.json"
         self._position = _read_position(self._path)
         self._held = b""
-        """The line that says how the run ended. It waits for the model and the predictions."""
+        """Half a line, or the one that says how the run ended, which waits for the model and the predictions."""
         self._asked: set[str] = set()
         self._reported = ""
         self._connected: float | None = None
-        with suppress(FileNotFoundError):
-            os.truncate(folder.events, min(self._position.events_here, folder.events.stat().st_size))
 
     def continue_events(self) -> None:
         """If an earlier mirror said that it ends, say that the run goes on."""
@@ -156,8 +154,8 @@ class _Mirror:
         )
         if sentence != self._reported:
             self._reported = sentence
-            _log(f"{sentence}\n")
             with suppress(OSError):  # the disk may be what is full
+                _log(f"{sentence}\n")
                 self._append(events.encode(events.Warned(time=time.time(), code="connection_lost", message=sentence)))
 
     def _report_return(self) -> None:
@@ -194,14 +192,18 @@ class _Mirror:
             )
 
     def _take_events(self, piece: protocol.Piece, content: bytes) -> None:
-        """Append lines, but hold a last one that ends the run until everything else is here."""
-        lines, last = self._held + content, b""
-        begin = lines.rfind(b"\n", 0, -1) + 1
-        found = [*events.decode_all(lines.split(b"\n"))]
-        if found and isinstance(found[-1], events.RunFinished):
-            lines, last = lines[:begin], lines[begin:]
-        self._held = last
-        self._append(lines, piece.offset + len(content) - len(last))
+        """Append whole lines, but hold a last one that ends the run until everything else is here."""
+        if piece.offset < self._position.events:  # its events were deleted there, and started again
+            self._held, self._position.events_here = b"", 0
+        lines = self._held + content
+        end = lines.rfind(b"\n") + 1
+        if len(lines) - end > events.LONGEST_LINE_BYTES:
+            raise InputError("{machine} sent an event that never ends; update Burnish there", machine=self._remote.machine)
+        found = [*events.decode_all(lines[:end].split(b"\n"))]
+        if end == len(lines) and found and isinstance(found[-1], events.RunFinished):
+            end = lines.rfind(b"\n", 0, -1) + 1
+        self._held = lines[end:]
+        self._append(lines[:end], piece.offset + len(content) - len(self._held))
         for event in found:
             if isinstance(event, events.RequestAnswered):
                 self._asked.discard(event.request)
@@ -209,13 +211,15 @@ class _Mirror:
                     self._folder.clear_request(event.request)
 
     def _append(self, lines: bytes, position: int | None = None) -> None:
-        """Append whole lines, then record how far the copy has come."""
+        """Append whole lines, then record how far the copy has come. What was not recorded is written again."""
         if lines:
-            descriptor = open_inside(self._folder.path, EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            with os.fdopen(descriptor, "ab") as file:
+            descriptor = open_inside(self._folder.path, EVENTS, os.O_WRONLY | os.O_CREAT)
+            with os.fdopen(descriptor, "wb") as file:
+                file.seek(min(self._position.events_here, os.fstat(descriptor).st_size))
+                file.truncate()  # a line of which only a part found room
                 file.write(lines)
                 file.flush()
-                self._position.events_here = os.fstat(descriptor).st_size
+                self._position.events_here = file.tell()
         if position is not None:
             self._position.events = position
         self._write_position()
@@ -240,7 +244,7 @@ class _Mirror:
         self._write_position()
 
     def _end(self, ended: protocol.Ended) -> int:
-        if self._held:
+        if self._held.endswith(b"\n"):
             self._append(self._held, self._position.events + len(self._held))
             return 0
         machine = self._remote.machine
@@ -263,7 +267,7 @@ class _Mirror:
     def _events_here(self) -> list[events.AnyEvent]:
         try:
             with (self._folder.path / EVENTS).open("rb") as file:
-                return [*events.decode_all(events.lines_of(file))]
+                return [*events.decode_all(events.lines_of(file, self._position.events_here))]
         except OSError:
             return []
 

@@ -108,6 +108,17 @@ def near(tmp_path: Path, far: FarRun) -> RunFolder:
     return folder
 
 
+def _play(use_ssh: UseSsh, folder: Path, *pieces: tuple[dict[str, object], bytes]) -> None:
+    """Makes `ssh` reach a stranger that sends these pieces of files, then hangs up."""
+    lines = [b"burnish agent 1", json.dumps({"message": "Greeting", "contract_version": "1.0", "versions": {}, "folder": "/x", "free_bytes": 1}).encode()]  # fmt: skip
+    lines += [
+        json.dumps({"message": "Piece", **piece, "size": len(data)}).encode() + b"\n" + data for piece, data in pieces
+    ]
+    sent = lines[0] + b"\n" + lines[1] + b"\n" + b"".join(lines[2:])
+    (folder / "stranger").write_bytes(sent)
+    use_ssh(f'cat "{folder}/stranger"')
+
+
 def _events(folder: RunFolder) -> list[events.AnyEvent]:
     return [*events.decode_all(folder.events.read_bytes().split(b"\n"))] if folder.events.exists() else []
 
@@ -180,6 +191,40 @@ def test_what_was_copied_but_not_recorded_is_copied_once(far: FarRun, near: RunF
     far.finish()
     assert Mirror(near).join() == 0
     assert _steps(near) == [1, 2, 3]
+
+
+def test_line_that_found_no_room_is_written_again(far: FarRun, near: RunFolder, until: Until) -> None:
+    far.step(1)
+    copying = Mirror(near)
+    until(lambda: _steps(near) == [1])
+    with near.events.open("ab") as file:
+        file.write(b'{"event":"StepFin')
+    far.step(2)
+    far.finish()
+    assert copying.join() == 0
+    assert near.events.read_bytes() == far.folder.events.read_bytes()
+
+
+def test_half_a_line_before_the_connection_is_lost_is_not_shown(far: FarRun, near: RunFolder, use_ssh: UseSsh, tmp_path: Path, until: Until) -> None:  # fmt: skip
+    far.step(1)
+    far.step(2)
+    half = far.folder.events.read_bytes()[:-9]
+    _play(use_ssh, tmp_path, ({"name": "events.jsonl", "offset": 0}, half))
+    copying = Mirror(near)
+    until(lambda: "connection_lost" in _warnings(near))
+    use_ssh('exec sh -c "$last"')
+    far.finish()
+    assert copying.join() == 0
+    assert _steps(near) == [1, 2]
+    assert all(map(json.loads, near.events.read_bytes().splitlines()))
+
+
+def test_long_history_is_copied_whole(far: FarRun, near: RunFolder) -> None:
+    far.write(events.encode(events.Warned(time=1.0, code="x", message="y" * 3_000_000)) * 2)
+    far.write(events.encode(events.Warned(time=1.0, code="x", message="z" * 5_000_000)))
+    far.finish()
+    assert Mirror(near).join() == 0
+    assert near.events.read_bytes() == far.folder.events.read_bytes()
 
 
 def test_lost_connection_is_said_and_made_again(far: FarRun, near: RunFolder, use_ssh: UseSsh, tmp_path: Path, until: Until) -> None:  # fmt: skip
