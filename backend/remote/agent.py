@@ -244,7 +244,7 @@ class _Agent:
                     raise InputError("the agent does not know this request; update Burnish")
                 folder.request(received[0].request)
         self._send_files(folder, (*RESULTS, *(CHECKPOINTS if asked.checkpoints else ())), files)
-        self._send(protocol.Ended(life=life if folder.exists() else "deleted", reason=_reason(folder)))
+        self._send(_describe_end(folder, life))
 
     def _send_growth(self, folder: RunFolder, name: str, offset: int) -> int:
         """Send what a file has grown by, whole lines of events; returns its new position."""
@@ -294,9 +294,14 @@ def _has_finished(folder: RunFolder) -> bool:
     return any(isinstance(event, RunFinished) and event.state == "finished" for event in landmarks(folder.events))
 
 
-def _reason(folder: RunFolder) -> str:
+def _describe_end(folder: RunFolder, life: str) -> protocol.Ended:
     record = folder.exit_record()
-    return record.message if record else ""
+    return protocol.Ended(
+        life=life if folder.exists() else "deleted",
+        reason=record.message if record else "",
+        state=record.state if record else "",
+        files=[path.relative_to(folder.path).as_posix() for path in _matching(folder.path, (*RECORDS, *RESULTS, *CHECKPOINTS))],
+    )  # fmt: skip
 
 
 def _list_devices() -> protocol.Devices:

@@ -4,19 +4,22 @@ The run's supervisor here starts it in place of an engine. The window and all co
 become visible in whole lines, and `mirror.json` says how far the copy has come, so that a new mirror continues exactly there.
 """
 
+import errno
 import os
 import re
+import shutil
 import sys
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from backend.contract.errors import NO_ROOM, InputError
+from backend.contract.errors import NO_ROOM, InputError, describe_system_error
 from backend.contract.machines import find_machine
 from backend.contract.messages import message
 from backend.contract.run import events
-from backend.contract.run.folder import RemoteRun, RunFolder, write_json
+from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, write_json
 from backend.contract.safe_files import is_file_name, open_inside, read_unlinked
 from backend.contract.safe_text import one_line, parse_json
 from backend.remote import protocol
@@ -27,6 +30,8 @@ POLL_SECONDS = 0.2
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds between two attempts to connect again."""
 RECORD_BYTES = 10_000_000
+MOST_FILES = 10_000
+"""Of a run, with those that it has deleted meanwhile."""
 EVENTS, LOG = "events.jsonl", "process.log"
 _COPIED = re.compile(
     r"(plan\.json|facts\.json|predictions[^/]{0,200}\.(csv|parquet)|model/.{1,400}|checkpoints/.{1,400})"
@@ -64,7 +69,7 @@ def run(folder: RunFolder) -> int:
             reason = str(error) or message("the connection ended")
         except OSError as error:
             if error.errno not in NO_ROOM:
-                raise
+                return mirror.fail(describe_system_error(error) or str(error))
             reason = message("the disk of this computer is full")
         seconds = FIRST_WAIT if mirror.connected_seconds() > LONGEST_WAIT else min(2 * seconds, LONGEST_WAIT)
         mirror.report_loss(reason)
@@ -83,6 +88,8 @@ class _Mirror:
         """Half a line, or the one that says how the run ended, which waits for the model and the predictions."""
         self._asked: set[str] = set()
         self._reported = ""
+        self._arriving = ("", 0, 0)
+        """The file of which pieces arrive, how many bytes are here, and how many it has."""
         self._connected: float | None = None
 
     def continue_events(self) -> None:
@@ -144,7 +151,7 @@ class _Mirror:
         return self._finish("interrupted", sentence)
 
     def fail(self, reason: str) -> int:
-        """End here because what the machine sent cannot be used."""
+        """End here because the copy cannot go on, whatever the network does."""
         return self._finish("failed", reason)
 
     def report_loss(self, reason: str) -> None:
@@ -182,7 +189,7 @@ class _Mirror:
             _log(content.decode(errors="replace"))
             self._position.log = piece.offset + len(content)
             self._write_position()
-        elif piece.total is not None and _COPIED.fullmatch(piece.name):
+        elif piece.total is not None and _is_copied(piece.name):
             self._take_file(piece, content, piece.total)
         else:
             raise InputError(
@@ -225,11 +232,11 @@ class _Mirror:
         self._write_position()
 
     def _take_file(self, piece: protocol.Piece, content: bytes, total: int) -> None:
-        parts = piece.name.split("/")
-        if not all(map(is_file_name, parts)):
-            raise InputError("{machine} sent a file outside the run's folder", machine=self._remote.machine)
-        parent = self._folder.path.joinpath(*parts[:-1])
-        parent.mkdir(parents=True, exist_ok=True)
+        if piece.offset == 0:
+            self._expect_file(piece.name, total)
+        if (piece.name, piece.offset, total) != self._arriving or piece.offset + len(content) > total:
+            raise InputError("{machine} sent the pieces of a file out of order; update Burnish there", machine=self._remote.machine)  # fmt: skip
+        self._arriving = (piece.name, piece.offset + len(content), total)
         beside = f"{piece.name}{_INCOMPLETE}"
         flags = os.O_WRONLY | os.O_CREAT | (0 if piece.offset else os.O_TRUNC)
         with os.fdopen(open_inside(self._folder.path, beside, flags), "wb") as file:
@@ -243,11 +250,33 @@ class _Mirror:
         self._position.files[piece.name] = [total, piece.modified]
         self._write_position()
 
+    def _expect_file(self, name: str, total: int) -> None:
+        """Make room for a file. Raises OSError if there is none, InputError if there are too many files."""
+        if len(self._position.files) >= MOST_FILES:
+            raise InputError("{machine} sent more files than a run has; is it still your machine?", machine=self._remote.machine)  # fmt: skip
+        if total > shutil.disk_usage(self._folder.path).free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        *folders, _ = name.split("/")
+        for depth in range(len(folders)):  # not the run's own folder, which may have been deleted meanwhile
+            self._folder.path.joinpath(*folders[: depth + 1]).mkdir(exist_ok=True)
+        self._arriving = (name, 0, total)
+
+    def _remove_vanished(self, there: Collection[str]) -> None:
+        """Remove copies of files that are no longer there, such as the weights of an earlier attempt."""
+        for name in sorted(self._position.files.keys() - set(there)) if there else ():
+            if _is_copied(name):  # who sends a run's folder around writes this record too
+                (self._folder.path / name).unlink(missing_ok=True)
+            del self._position.files[name]
+
     def _end(self, ended: protocol.Ended) -> int:
+        self._remove_vanished(ended.files)
         if self._held.endswith(b"\n"):
             self._append(self._held, self._position.events + len(self._held))
             return 0
         machine = self._remote.machine
+        if ended.state in ENDS.values():  # before there was an engine that could say so
+            sentence = one_line(ended.reason) or message("it was removed from the queue before it started")
+            return self._finish(ended.state, sentence)
         if ended.life == "deleted":
             return self._finish("failed", message("the run's folder on {machine} was deleted", machine=machine))
         if ended.life == "lost":
@@ -262,7 +291,7 @@ class _Mirror:
         finished = events.RunFinished(time=time.time(), state=state, step=step, message=sentence, code="mirror")
         with suppress(FileNotFoundError):  # without a folder there is nobody to tell
             self._append(events.encode(finished))
-        return 0 if state == "interrupted" else 1
+        return int(state == "failed")
 
     def _events_here(self) -> list[events.AnyEvent]:
         try:
@@ -273,6 +302,10 @@ class _Mirror:
 
     def _write_position(self) -> None:
         write_json(self._path, asdict(self._position))
+
+
+def _is_copied(name: str) -> bool:
+    return _COPIED.fullmatch(name) is not None and all(map(is_file_name, name.split("/")))
 
 
 def _log(text: str) -> None:

@@ -144,10 +144,13 @@ class Alive(Message, frozen=True, tag=True):
 
 
 class Ended(Message, frozen=True, tag=True):
-    """The run has ended and everything is sent. `reason` says why, if no event did."""
+    """The run has ended and everything is sent. `reason` says why, and `state` how, if no event did."""
 
     life: str
     reason: str = ""
+    state: str = ""
+    files: list[str] = []
+    """All files of the run that may be copied; others that were are no longer there."""
 
 
 AnyMessage = (

@@ -109,14 +109,12 @@ def near(tmp_path: Path, far: FarRun) -> RunFolder:
 
 
 def _play(use_ssh: UseSsh, folder: Path, *pieces: tuple[dict[str, object], bytes]) -> None:
-    """Makes `ssh` reach a stranger that sends these pieces of files, then hangs up."""
-    lines = [b"burnish agent 1", json.dumps({"message": "Greeting", "contract_version": "1.0", "versions": {}, "folder": "/x", "free_bytes": 1}).encode()]  # fmt: skip
-    lines += [
-        json.dumps({"message": "Piece", **piece, "size": len(data)}).encode() + b"\n" + data for piece, data in pieces
-    ]
-    sent = lines[0] + b"\n" + lines[1] + b"\n" + b"".join(lines[2:])
-    (folder / "stranger").write_bytes(sent)
-    use_ssh(f'cat "{folder}/stranger"')
+    """Makes `ssh` reach a stranger that sends these pieces of files when it is asked, then hangs up."""
+    greeting = {"message": "Greeting", "contract_version": "1.0", "versions": {}, "folder": "/x", "free_bytes": 1}
+    (folder / "greeting").write_text(f"burnish agent 1\n{json.dumps(greeting)}\n")
+    lines = [(json.dumps({"message": "Piece", **piece, "size": len(data)}).encode(), data) for piece, data in pieces]
+    (folder / "pieces").write_bytes(b"".join(line + b"\n" + data for line, data in lines))
+    use_ssh(f'cat "{folder}/greeting"; read question; cat "{folder}/pieces"')
 
 
 def _events(folder: RunFolder) -> list[events.AnyEvent]:
@@ -285,11 +283,70 @@ def test_supervisor_killed_there_is_told_here(far: FarRun, near: RunFolder) -> N
     assert "ended on lab without saying how" in _last(near).message
 
 
+def test_run_stopped_in_the_queue_there_is_stopped_here(far: FarRun, near: RunFolder) -> None:
+    far.folder.write_exit_record(ExitRecord(1, 0, time.time(), state="stopped"))
+    far.die()
+    assert Mirror(near).join() == 0
+    assert (_last(near).state, _last(near).message) == ("stopped", "it was removed from the queue before it started")
+
+
+def test_weights_of_an_earlier_attempt_do_not_stay(far: FarRun, near: RunFolder) -> None:
+    far.folder.model.mkdir()
+    (far.folder.model / "model.safetensors").write_bytes(b"whole")
+    far.finish("stopped")
+    assert Mirror(near).join() == 0
+    near.model.joinpath("notes.txt").write_text("my own")
+    (far.folder.model / "model.safetensors").rename(far.folder.model / "model-00001.safetensors")
+    far.finish()
+    assert Mirror(near).join() == 0
+    assert {path.name for path in near.model.iterdir()} == {"model-00001.safetensors", "notes.txt"}
+
+
+def test_record_of_a_stranger_removes_nothing_else(far: FarRun, near: RunFolder, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.touch()
+    files = {name: [1, 1] for name in ("model/../../../precious", str(precious), "spec.yaml")}
+    write_json(near.path / "mirror.json", {"events": 0, "events_here": 0, "log": 0, "files": files})
+    far.folder.plan.write_text("{}")
+    far.finish()
+    assert Mirror(near).join() == 0
+    assert precious.exists()
+    assert near.spec.exists()
+
+
 def test_folder_deleted_there_is_told_here(far: FarRun, near: RunFolder) -> None:
     far.die()
     far.folder.path.rename(far.folder.path.with_name("elsewhere"))
     assert Mirror(near).join() == 1
     assert "may have been deleted" in _last(near).message
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [({"name": "model/a", "offset": -4, "total": 4}, b"evil")],
+        [({"name": "model/a", "offset": 9, "total": 13}, b"evil")],
+        [({"name": "model/a", "offset": 0, "total": 3}, b"evil")],
+        [({"name": "model/a", "offset": 0, "total": 8}, b"evil"), ({"name": "model/a", "offset": 4, "total": 12}, b"evil")],
+        [({"name": "model/a", "offset": 0, "total": 8}, b"evil"), ({"name": "model/b", "offset": 4, "total": 8}, b"evil")],
+        [({"name": "model/a", "offset": 0, "total": 4}, b"evil"), ({"name": "model/a/b", "offset": 0, "total": 4}, b"evil")],
+    ],
+)  # fmt: skip
+def test_pieces_that_do_not_fit_end_the_copy(near: RunFolder, use_ssh: UseSsh, tmp_path: Path, pieces: list[tuple[dict[str, object], bytes]]) -> None:  # fmt: skip
+    _play(use_ssh, tmp_path, *pieces)
+    assert Mirror(near).join() == 1
+    assert _last(near).state == "failed"
+    assert _last(near).message
+
+
+def test_file_without_room_is_not_taken(near: RunFolder, use_ssh: UseSsh, tmp_path: Path, until: Until) -> None:
+    _play(use_ssh, tmp_path, ({"name": "model/a", "offset": 0, "total": 10**18}, b"evil"))
+    copying = Mirror(near)
+    until(lambda: "connection_lost" in _warnings(near))
+    near.request("interrupt")
+    assert copying.join() == 0
+    assert not near.model.exists()
+    assert any("disk of this computer is full" in event.message for event in _events(near) if isinstance(event, events.Warned))  # fmt: skip
 
 
 @pytest.mark.parametrize(
