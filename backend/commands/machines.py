@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     from backend.contract import spec_file
     from backend.remote import connection, protocol, upload
 
+    if arguments.run_folder is not None:
+        new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
     screen = ProgressScreen()
     try:
         with connection.connect_to(arguments.on) as (machine, greeting):
@@ -83,7 +85,7 @@ def _machines_arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--folder", metavar="DIR", help="where runs and data are kept there (default: burnish)")
     adding.add_argument("--setup", metavar="COMMANDS", help="shell commands that make burnish available there")
     adding.add_argument("--command", dest="program", metavar="PROGRAM", help="the program burnish there")
-    adding.add_argument("--checkpoints", action="store_true", default=None, help="also copy checkpoints back")
+    adding.add_argument("--checkpoints", action=BooleanOptionalAction, help="also copy checkpoints back")
     adding.add_argument("--ssh-config", metavar="FILE", help="a configuration file for ssh other than your own")
     _add_name(add_action(actions, "check", "try every step of a run on a machine"))
     _add_name(add_action(actions, "remove", "forget a machine; its files stay"))

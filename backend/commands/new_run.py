@@ -35,7 +35,7 @@ def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
     leave_pandas_out(spec.data.source)
     spec = agree_to_code(spec, arguments)
     if arguments.run_folder is not None:
-        _refuse_existing(arguments.run_folder)
+        refuse_existing(arguments.run_folder)
     screen = ProgressScreen()
     try:
         return checks.check(spec, screen.report("checking"), convert=arguments.convert_weights, say=screen.line)
@@ -194,7 +194,8 @@ def _make_dated(name: str) -> RunFolder:
         ) from None
 
 
-def _refuse_existing(path: Path) -> None:
+def refuse_existing(path: Path) -> None:
+    """Raise InputError unless a run folder can be created there."""
     if os.path.lexists(path):
         raise InputError(
             message("--run-folder {path} already exists; choose a new folder, or resume the run in it", path=path)
@@ -207,5 +208,5 @@ def _make(path: Path) -> RunFolder:
         with output_errors(path, "--run-folder", *path.parents):
             path.mkdir(parents=True)
     except FileExistsError:
-        _refuse_existing(path)
+        refuse_existing(path)
     return RunFolder(path)

@@ -95,6 +95,10 @@ def _move(arguments: Namespace) -> int:
 def _running(name: str, kind: str) -> RunFolder:
     folder = requested_run(name)
     life = folder.life()
+    if life != "alive" and (remote := folder.remote_run()) is not None:
+        raise InputError(
+            f"{folder.name}: nothing here follows this run; burnish resume {folder.name} connects to {one_line(remote.machine)} again"
+        )
     if life != "alive":
         raise InputError(f"{folder.name}: this run is not running ({life}), so there is nothing to {kind}")
     return folder

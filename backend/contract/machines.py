@@ -26,7 +26,7 @@ class Machine(Section):
     command: str = Field("burnish", title="Command", min_length=1, max_length=1000)
     """The program `burnish` there, if it is not found by that name."""
     checkpoints: bool = Field(False, title="Copy checkpoints")
-    """Also copy the checkpoints back when a run has ended, so that it can be resumed here."""
+    """Also copy the checkpoints back when a run has ended."""
     ssh_config: str = Field("", title="ssh configuration", max_length=1000)
     """A configuration file for `ssh` other than your own."""
 

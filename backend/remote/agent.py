@@ -210,9 +210,14 @@ class _Agent:
             process = subprocess.Popen(
                 python_command("backend", *arguments), stdin=subprocess.DEVNULL, stdout=printed, stderr=said, env=environment
             )  # fmt: skip
-            while process.poll() is None:
-                self._beat()
-                time.sleep(POLL_SECONDS)
+            try:
+                while process.poll() is None:
+                    self._beat()
+                    time.sleep(POLL_SECONDS)
+            except ConnectionLost:  # nobody would learn of the run
+                process.kill()
+                process.wait()
+                raise
             for file in (printed, said):
                 file.seek(0)
             if process.returncode == 0:

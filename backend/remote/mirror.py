@@ -205,7 +205,9 @@ class _Mirror:
         lines = self._held + content
         end = lines.rfind(b"\n") + 1
         if len(lines) - end > events.LONGEST_LINE_BYTES:
-            raise InputError("{machine} sent an event that never ends; update Burnish there", machine=self._remote.machine)
+            raise InputError(
+                "{machine} sent an event that never ends; update Burnish there", machine=self._remote.machine
+            )
         found = [*events.decode_all(lines[:end].split(b"\n"))]
         if end == len(lines) and found and isinstance(found[-1], events.RunFinished):
             end = lines.rfind(b"\n", 0, -1) + 1

@@ -201,7 +201,8 @@ def receive(stream: IO[bytes]) -> tuple[AnyMessage, bytes]:
         message = _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InputError(
-            "the other computer sent something unknown ({error}); update Burnish there", error=one_line(str(error))[:200]
+            "the other computer sent something unknown ({error}); update Burnish there",
+            error=one_line(str(error))[:200],
         ) from None
     if not 0 <= message.size <= PIECE:
         raise InputError("the other computer announced {size:,} bytes at once; update Burnish there", size=message.size)

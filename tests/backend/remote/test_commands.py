@@ -135,6 +135,13 @@ def test_spec_that_is_refused_there_leaves_nothing_behind(
     assert run_folders(place / "runs") == []
 
 
+def test_folder_that_exists_is_refused_before_a_run_starts_there(burnish: Burnish, machine: Machine, spec: Path, tmp_path: Path, place: Path) -> None:  # fmt: skip
+    result = burnish("train", spec, "--on", "lab", "--run-folder", tmp_path)
+    assert result.returncode == 2
+    assert "already exists" in result.stderr
+    assert run_folders(place / "runs") == []
+
+
 # Runs
 
 
@@ -207,6 +214,7 @@ def test_run_that_is_followed_or_running_is_not_resumed_twice(burnish: Burnish, 
     assert record
     os.kill(record.supervisor_pid, 9)
     until(lambda: near.life() == "lost")
+    assert "nothing here follows this run; burnish resume long" in burnish("stop", near.path).stderr
     changed = burnish("resume", near.path, "--set", "training.learning_rate=1e-5")
     assert changed.returncode == 2
     assert "pause it before you change it" in changed.stderr
