@@ -10,6 +10,7 @@ from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RemoteRun, RunFolder
+from backend.contract.safe_files import write_whole
 from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -41,13 +42,14 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
             started = machine.ask(question, protocol.Started)
     finally:
         screen.close()
-    text = upload.restore_paths(started.spec, needed)
+    text = upload.restore_paths(started.spec, needed.before)
     return new_run.write_copy(text, spec.name, RemoteRun(arguments.on, started.run), arguments.run_folder)
 
 
 def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
-    from backend.remote import connection, protocol
+    from backend.contract import spec_file
+    from backend.remote import connection, protocol, upload
 
     if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
         raise InputError("{name}: this run is already running", name=folder.name)
@@ -57,7 +59,10 @@ def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> 
     for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue)):  # fmt: skip
         options += [option] if is_given else []
     with connection.connect_to(remote.machine) as (machine, _):
-        machine.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
+        started = machine.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
+    if arguments.changes or arguments.engine:
+        paths = upload.named_paths(spec_file.read_run(folder.spec))
+        write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
 
 
 def end_there(remote: RemoteRun) -> None:

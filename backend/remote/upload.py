@@ -68,9 +68,17 @@ def collect(spec: RunSpec, report: Report) -> Upload:
     return upload
 
 
-def restore_paths(text: str, upload: Upload) -> str:
-    """The other computer's resolved spec, with the paths of this one."""
-    return spec_file.dump(spec_file.set_values(spec_file.parse(text), upload.before))
+def restore_paths(text: str, before: dict[str, Any]) -> str:
+    """The other computer's resolved spec, with the values that it had `before` it was sent there."""
+    return spec_file.dump(spec_file.set_values(spec_file.parse(text), before))
+
+
+def named_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a resolved spec by which it names data and model. Raises InputError."""
+    data = values["data"]
+    source = registry.find("source", data["source"], "data.source")
+    model = {f"model.{name}": values["model"][name] for name in ("name_or_path", "tokenizer")}
+    return model | {f"data.{name}": data[name] for name in source.path_fields if name in data}
 
 
 def _paths_of(spec: RunSpec) -> Iterable[tuple[str, Any]]:

@@ -187,6 +187,11 @@ def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machi
     assert json.loads(near.events.read_text().splitlines()[-1])["state"] == "stopped"
     assert _losses(near) == _losses(far)
     assert (near.model / "model.safetensors").exists()
+    assert burnish("resume", near.path, "--detach", "--set", "training.keep_checkpoints=3").returncode == 0
+    values = spec_file.read_run(near.spec)
+    assert (values["training"]["keep_checkpoints"], values["data"]["train"]) == (3, str(spec.with_name("reviews.csv")))
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
 
 
 def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip

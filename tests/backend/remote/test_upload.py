@@ -100,7 +100,7 @@ def test_spec_that_comes_back_has_the_paths_of_this_computer(folder: Path) -> No
     found = _collect(spec)
     values = spec_file.set_values(spec.model_dump(mode="json"), found.values_there("/far/data"))
     values["training"]["batch_size"] = 16  # resolved there
-    back = spec_file.parse(upload.restore_paths(spec_file.dump(values), found))
+    back = spec_file.parse(upload.restore_paths(spec_file.dump(values), found.before))
     assert (back["data"]["train"], back["model"]["name_or_path"]) == (str(folder / "a.csv"), BERT)
     assert back["training"]["batch_size"] == 16
 
