@@ -69,11 +69,10 @@ class WrongColumn:
         if self.likely is None or self.likely.column is None:
             return None
         sentence = message(
-            "“{column}” {why}. “{likely}” is probably the {title}.",
+            "“{column}” {why}. “{likely}” is probably meant.",
             column=self.column,
             why=self.why,
             likely=self.likely.column,
-            title=self.role.title.lower(),
         )
         changes = {f"data.columns.{self.role.name}": self.likely.column}
         return Fix(message("Use “{column}”", column=self.likely.column), changes, sentence=sentence)

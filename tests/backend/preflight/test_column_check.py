@@ -42,7 +42,7 @@ def test_the_sentence_says_what_is_wrong_and_which_column_is_meant():
     fix = found.error().fix
     assert fix is not None
     assert (fix.title, fix.changes) == ("Use “sentiment”", {"data.columns.label": "sentiment"})
-    assert fix.sentence == ("“id” has a different value in each of 40 rows. “sentiment” is probably the label.")
+    assert fix.sentence == ("“id” has a different value in each of 40 rows. “sentiment” is probably meant.")
 
 
 def test_of_two_that_are_as_likely_both_are_named_and_none_is_a_button():

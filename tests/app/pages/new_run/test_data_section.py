@@ -118,7 +118,7 @@ def test_an_id_as_label_is_said_first_and_a_click_takes_the_likely_column(qtbot,
     data = {"source": "files", "train": str(film), "validation": 0.1, "columns": {"label": "id"}}
     preview = PREVIEW({"data": data, "task": {"type": "text_classification"}}, lambda progress: None)
     panel.checks._on_preview(preview)
-    says = "“id” has a different value in each of 400 rows. “sentiment” is probably the label."
+    says = "“id” has a different value in each of 400 rows. “sentiment” is probably meant."
     said = card.column_banner
     assert said.text() == panel.reason() == says
     assert said.fix.text() == "Use “sentiment”"
