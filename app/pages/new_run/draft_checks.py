@@ -383,13 +383,13 @@ class DraftChecks(QObject):
             return ACTIONS[section]
         return tr("Fix “{title}”", title=setting.title)
 
-    def blocker(self) -> str:
-        """What the user has to fix first."""
-        return self.obstacle()[1].note
+    def blocker(self, *, elsewhere: bool = False) -> str:
+        """What the user has to fix first, to start here or `elsewhere`: the plan says nothing of other computers."""
+        return self.obstacle(elsewhere=elsewhere)[1].note
 
-    def obstacle(self) -> tuple[str, SectionState]:
+    def obstacle(self, *, elsewhere: bool = False) -> tuple[str, SectionState]:
         """The section that blocks the start, and its state; none and DONE if nothing does."""
-        states = self.section_states()
+        states = self.section_states(elsewhere=elsewhere)
         first = (name for kind in (OPEN, WRONG, BUSY) for name in SECTIONS if states[name].kind == kind)
         name = "data" if states["data"].kind == WRONG else next(first, "")
         return name, states[name] if name else SectionState(DONE)
@@ -426,10 +426,10 @@ class DraftChecks(QObject):
     def _missing_model(self) -> str:
         return "" if self._draft.get("model.name_or_path") else tr("Choose a model.")
 
-    def section_states(self) -> dict[str, SectionState]:
+    def section_states(self, *, elsewhere: bool = False) -> dict[str, SectionState]:
         """The state of each section: wrong takes precedence over missing, and missing over being read."""
         wrong = {topic: problem for topic, problem in self.problems.items() if topic in ("data", "model")}
-        if "plan" in self.problems:
+        if "plan" in self.problems and not elsewhere:
             wrong.setdefault(self._plan_section, self.problems["plan"])
         for name, sentences in self.field_mistakes().items():
             for title, sentence in sentences.items():

@@ -351,6 +351,7 @@ class Page(QWidget):
             place, state = self.checks.obstacle()
             is_told = self.sections.is_told(place, state)
             self.start_bar.show_obstacle(place, state, is_told=is_told, shows_plan=self.sections.shows_plan)
+            self.start_bar.enable_machines(self.checks.blocker(elsewhere=True))
 
     def jump(self, name: str) -> None:
         """Go to a section, where nothing is left out by a search."""
@@ -373,7 +374,7 @@ class Page(QWidget):
     def start(self, *, queue: bool = False, machine: str = "") -> None:
         """Start or queue the run here or on another machine; if it is refused, show the command line's message."""
         self.flush()
-        if not self.reason():
+        if not self.checks.blocker(elsewhere=bool(machine)):
             self.controller.history.end_typing()  # else undo would not lead back to what is started
             self.starter.start(queue=queue, machine=machine)
 

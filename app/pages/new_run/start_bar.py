@@ -141,7 +141,7 @@ class StartBar(QFrame):
         self.shortage = ""
         """Why a measurement had not enough memory, until there is another plan."""
         self.is_measuring = False
-        self._place, self._state, self._others = "", SectionState(""), ""
+        self._place, self._state, self._others, self._elsewhere = "", SectionState(""), "", ""
         self._is_told = self._shows_plan = self._leads = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
         self.measure = QPushButton(tr("Measure time"))
@@ -268,7 +268,6 @@ class StartBar(QFrame):
         self.start.setToolTip(reason)
         self.queue.setEnabled(not reason)
         self.queue.setToolTip(reason or self._others)
-        self._enable_machines()
         lacks = self._lack_of_cost()
         self.measure.setEnabled(self.is_measuring or not lacks)
         hint = tr("Stop the measurement. Nothing is saved.") if self.is_measuring else lacks or MEASURING_HINT
@@ -337,12 +336,14 @@ class StartBar(QFrame):
             self._menu.addAction(tr("Start on {machine}", machine=name), partial(self.machine_requested.emit, name))
             for name in names
         ]
-        self._enable_machines()
+        self.enable_machines(self._elsewhere)
 
-    def _enable_machines(self) -> None:
+    def enable_machines(self, reason: str) -> None:
+        """Allow to start on other machines, unless there is a reason not to."""
+        self._elsewhere = reason
         for action in self.machines:
-            action.setEnabled(not self._state.note)
-            action.setToolTip(self._state.note)
+            action.setEnabled(not reason)
+            action.setToolTip(reason)
 
     def show_starting(self, starting: bool, *, queue: bool = False) -> None:
         """Show that the run is starting, or is being added to the queue."""

@@ -70,6 +70,15 @@ def test_a_run_starts_on_another_machine_whatever_the_plan_says_of_this_one(qtbo
     assert started == [{"queue": False, "machine": "lab"}]
 
 
+def test_a_run_that_does_not_fit_here_starts_on_another_machine(qtbot, demo, started):
+    demo.start_bar.show_machines(["lab"])
+    planned(qtbot, demo, "training.batch_size", 2000)
+    assert not demo.start_bar.start.isEnabled()
+    assert demo.start_bar.machines[0].isEnabled()
+    demo.start_bar.machines[0].trigger()
+    assert started == [{"queue": False, "machine": "lab"}]
+
+
 def test_what_blocks_the_start_blocks_it_on_every_machine(demo, started):
     demo.start_bar.show_machines(["lab"])
     demo.controller.change("data.train", "")
