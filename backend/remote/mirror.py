@@ -98,7 +98,8 @@ class _Mirror:
         if found and isinstance(found[-1], events.RunFinished):
             record = self._folder.process_record()
             attempt = record.attempt if record else 1
-            resumed = events.RunResumed(time=time.time(), attempt=attempt, from_step=_last_step(found))
+            # At the time of the last event, because the run did not pause meanwhile: what lies before a resume does not count.
+            resumed = events.RunResumed(time=found[-1].time, attempt=attempt, from_step=_last_step(found))
             self._append(events.encode(resumed))
 
     def follow(self) -> int:
@@ -317,7 +318,7 @@ def _log(text: str) -> None:
 
 
 def _last_step(found: list[events.AnyEvent]) -> int:
-    return max((event.step for event in found if isinstance(event, events.StepFinished)), default=0)
+    return next((event.step for event in reversed(found) if isinstance(event, events.StepFinished)), 0)
 
 
 def _read_position(path: Path) -> _Position:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.commands.runs import summary
 from backend.contract.machines import Machine
 from backend.contract.run import events
 from backend.contract.run.folder import (
@@ -268,6 +269,16 @@ def test_interruption_here_leaves_the_run_going_there(far: FarRun, near: RunFold
     assert Mirror(near).join() == 0
     assert _steps(near) == [1, 2]
     assert any(isinstance(event, events.RunResumed) and event.from_step == 1 for event in _events(near))
+    assert summary(near).seconds == 1.0  # by the clock there: it did not pause
+
+
+def test_last_step_of_a_run_that_went_back_is_not_its_highest(far: FarRun, near: RunFolder) -> None:
+    far.step(8)
+    far.append(events.RunResumed(time=1.0, attempt=2, from_step=5))
+    far.step(6)
+    far.die()
+    assert Mirror(near).join() == 1
+    assert _last(near).step == 6
 
 
 def test_death_there_is_told_here(far: FarRun, near: RunFolder) -> None:
