@@ -325,6 +325,18 @@ def test_record_of_a_stranger_removes_nothing_else(far: FarRun, near: RunFolder,
     assert near.spec.exists()
 
 
+def test_folder_deleted_here_leaves_the_run_going_there(far: FarRun, near: RunFolder, until: Until) -> None:
+    far.step(1)
+    copying = Mirror(near)
+    until(lambda: _steps(near) == [1])
+    near.path.rename(near.path.with_name("elsewhere"))
+    far.step(2)
+    copying.join()
+    assert not near.path.exists()
+    assert far.folder.life() == "alive"
+    assert far.folder.requests() == []
+
+
 def test_folder_deleted_there_is_told_here(far: FarRun, near: RunFolder) -> None:
     far.die()
     far.folder.path.rename(far.folder.path.with_name("elsewhere"))
