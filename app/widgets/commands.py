@@ -48,7 +48,8 @@ class Commands(QObject):
 
         def do(title_of_action: str) -> None:
             reach()
-            self._do(next(one for one in self._groups[title].offer() if one.title == title_of_action))
+            if self._groups[title].owner is not None:  # before the services there are no pages
+                self._do(next(one for one in self._groups[title].offer() if one.title == title_of_action))
 
         announced = [replace(action, do=lambda words=action.title: do(words)) for action in actions]
         self._groups[title] = _Group(title, None, lambda: announced, lambda: None)

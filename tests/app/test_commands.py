@@ -200,6 +200,16 @@ def test_a_run_is_found_by_its_name(qtbot, own_window: MainWindow, own_palette: 
     assert own_window.panel("run").path == Path("/runs/2026-a")  # type: ignore[union-attr]
 
 
+def test_an_action_of_a_page_that_cannot_be_built_yet_only_asks_for_the_page(qtbot, styled, tmp_path: Path):
+    window = MainWindow(preferences.load(tmp_path / "preferences.json"))
+    qtbot.addWidget(window)
+    window.commands.show_palette()
+    assert window.commands.palette is not None
+    next(one for one in window.commands.palette._actions if one.title == "Search runs").do()
+    assert window.panel("runs") is None
+    assert window._waiting_page == "runs"
+
+
 def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindow, palette: Palette):
     window.show_page("tokenizer")
     window.show_page("runs")
