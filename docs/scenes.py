@@ -244,7 +244,7 @@ def tokenizer(stage: Stage) -> Any:
     page.show_tab(0)
     tab = page.tab()
     tab.text.setPlainText(SENTENCE)
-    until(lambda: tab.tokens.table.sources == [SENTENCE] and tab.tokens.is_drawn())
+    until(lambda: tab.tokens.table.sources == [SENTENCE])
     tab.view.select(6, 7)
     tab.token.show_token(tab.tokens.table, 6)
     return stage.window
