@@ -53,7 +53,8 @@ class Upload:
 def collect(spec: RunSpec, report: Report) -> Upload:
     """Find and hash everything that a resolved spec names on this computer. Raises InputError."""
     paths = dict(_paths_of(spec))
-    found = {key: [_find(path, key) for path in _listed(value)] for key, value in paths.items()}
+    has_pairs = spec.data.source == "parallel"
+    found = {key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()}
     every = {path for ones in found.values() for one in ones for path in one.files.values()}
     digests = _hash(every, report)
     upload = Upload(before=paths)
@@ -96,8 +97,10 @@ def _listed(value: str | list[str]) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
-def _find(text: str, key: str) -> _Found:
+def _find(text: str, key: str, *, has_pairs: bool) -> _Found:
     path = Path(text)
+    if has_pairs and key.startswith("data.") and (files := _pair_files(path)):
+        return _Found(files, path.name)
     if path.is_dir():
         # Under its own name, by which a run there calls its model.
         inside = [one for one in sorted(path.rglob("*")) if _is_sent(one, path)]
@@ -111,6 +114,14 @@ def _find(text: str, key: str) -> _Found:
     base = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
     files = {one.relative_to(base).as_posix(): one for one in pattern_files(text)}
     return _Found(files, path.relative_to(base).as_posix())
+
+
+def _pair_files(path: Path) -> dict[str, Path]:
+    """The files of a pair that is given by its prefix or one of its files; none for a folder."""
+    if path.is_dir():
+        return {}
+    prefix = Path(path.name.removesuffix(".gz")).stem if path.exists() else path.name
+    return {one.name: one for one in path.parent.glob(f"{glob.escape(prefix)}.*") if one.is_file()}
 
 
 def _is_sent(path: Path, folder: Path) -> bool:

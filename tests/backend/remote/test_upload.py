@@ -66,6 +66,23 @@ def test_folder_is_sent_without_hidden_files(folder: Path) -> None:
     assert {path.name for path in found.files.values()} == {"a.csv", "b.csv", "notes.txt"}
 
 
+@pytest.mark.parametrize("name", ["corpus", "corpus.en.gz"])
+def test_both_files_of_a_pair_are_sent(tmp_path: Path, name: str) -> None:
+    for ending in ("en.gz", "es.gz"):
+        (tmp_path / f"corpus.{ending}").write_bytes(ending.encode())
+    (tmp_path / "other.en").touch()
+    values = {
+        "version": 1,
+        "name": "translation",
+        "task": {"type": "seq2seq_lm"},
+        "model": {"name_or_path": "some/model"},
+        "data": {"source": "parallel", "train": str(tmp_path / name), "source_ending": "en", "target_ending": "es"},
+    }
+    found = _collect(resolve.resolve(values, Path("/")))
+    assert {path.name for path in found.files.values()} == {"corpus.en.gz", "corpus.es.gz"}
+    assert str(found.values_there("/far")["data.train"]).endswith(f"/{name}")
+
+
 def test_model_is_called_by_its_name_there(folder: Path) -> None:
     found = _collect(_spec(str(folder / "a.csv"), BERT))
     assert Path(found.values_there("/far")["model.name_or_path"]).name == "bert-tiny"
