@@ -30,7 +30,7 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     try:
         with connection.connect_to(arguments.on) as (machine, greeting):
             needed = upload.collect(spec, screen.report("reading the files"))
-            machine.put_files(needed.files, screen.report(f"copying to {arguments.on}"))
+            machine.put_files(needed.files, greeting.free_bytes, screen.report(f"copying to {arguments.on}"))
             values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
             options = [option for option, is_given in (
                 ("--trust-remote-code", arguments.trust_remote_code),

@@ -18,7 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.machines import Machine, find_machine
 from backend.contract.messages import message
 from backend.contract.rpc.machines import MachineState
-from backend.contract.safe_files import open_regular, user_path
+from backend.contract.safe_files import MB, open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
 from backend.remote import protocol
@@ -124,11 +124,22 @@ class Connection:
         self._heard = time.monotonic()
         return received
 
-    def put_files(self, files: Mapping[str, Path], report: Report) -> None:
-        """Send the files, by digest, that are not there yet; one that was half sent goes on where it ended."""
+    def put_files(self, files: Mapping[str, Path], free_bytes: int, report: Report) -> None:
+        """Send the files, by digest, that are not there yet; one that was half sent goes on where it ended.
+
+        Raises InputError if they are larger than what is free there.
+        """
         sizes = {digest: path.stat().st_size for digest, path in files.items()}
         missing = self.ask(protocol.GetMissing(files=sizes), protocol.Missing).files
         total, done = sum(sizes[digest] - held for digest, held in missing.items() if digest in sizes), 0
+        if total > free_bytes:
+            raise InputError(
+                "{name}: the files of this run have {needed:,.0f} MB, but only {free:,.0f} MB are free there; free up "
+                "some space, or choose another folder with: burnish machines add {name} --folder DIR",
+                name=self.name,
+                needed=total / MB,
+                free=free_bytes / MB,
+            )
         for digest, held in missing.items():
             if digest not in files:
                 continue

@@ -4,6 +4,7 @@ import glob
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from backend.contract.spec import RunSpec
 from backend.data.data_files import pattern_files
 from backend.remote.protocol import Report
 from backend.remote.tree import tree_name
+
+_OF_TRAINING = ("checkpoint-*", "*.pt", "*.pth", "training_args.bin", "events.out.tfevents.*")
+"""What Trainer leaves in a model's folder, and no model needs."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ def _find(text: str, key: str, *, has_pairs: bool) -> _Found:
         return _Found(files, path.name)
     if path.is_dir():
         # Under its own name, by which a run there calls its model.
-        inside = [one for one in sorted(path.rglob("*")) if _is_sent(one, path)]
+        left_out = _OF_TRAINING if key.startswith("model.") else ()
+        inside = [one for one in sorted(path.rglob("*")) if _is_sent(one, path, left_out)]
         if not inside:
             raise InputError("{key}: {path} contains no files", key, key=key, path=path)
         return _Found({one.relative_to(path.parent).as_posix(): one for one in inside}, path.name)
@@ -124,8 +129,9 @@ def _pair_files(path: Path) -> dict[str, Path]:
     return {one.name: one for one in path.parent.glob(f"{glob.escape(prefix)}.*") if one.is_file()}
 
 
-def _is_sent(path: Path, folder: Path) -> bool:
-    if not path.is_file() or any(part.startswith(".") for part in path.relative_to(folder).parts):
+def _is_sent(path: Path, folder: Path, left_out: tuple[str, ...]) -> bool:
+    parts = path.relative_to(folder).parts
+    if not path.is_file() or any(fnmatch(part, one) for part in parts for one in (".*", *left_out)):
         return False
     check_inside(path, folder)  # a stranger's folder could hold a link to the user's other files
     return True

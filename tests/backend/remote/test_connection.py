@@ -15,6 +15,8 @@ from backend.remote.protocol import ConnectionLost
 from backend.remote.tree import tree_name
 
 UseSsh = Callable[[str], None]
+PLENTY = 1 << 40
+"""Bytes that are free there."""
 
 
 def _quiet(done: int, total: int, unit: str) -> None:
@@ -58,11 +60,20 @@ def test_folder_with_a_hostile_name_is_only_a_folder(machine: Machine, place: Pa
 def test_files_arrive_and_are_not_sent_again(machine: Machine, place: Path, big: Path) -> None:
     sent: list[int] = []
     with connect("lab", machine) as (connection, _):
-        connection.put_files({_digest(big): big}, lambda done, total, unit: sent.append(done))
+        connection.put_files({_digest(big): big}, PLENTY, lambda done, total, unit: sent.append(done))
         assert sent[-1] == big.stat().st_size
-        connection.put_files({_digest(big): big}, lambda done, total, unit: sent.append(0))
+        connection.put_files({_digest(big): big}, PLENTY, lambda done, total, unit: sent.append(0))
     assert sent[-1] == big.stat().st_size
     assert (place / "files" / _digest(big)).read_bytes() == big.read_bytes()
+
+
+def test_files_for_which_there_is_no_room_are_not_sent(machine: Machine, place: Path, big: Path) -> None:
+    with (
+        connect("lab", machine) as (connection, _),
+        pytest.raises(InputError, match=r"lab: .* only 1 MB are free there"),
+    ):
+        connection.put_files({_digest(big): big}, 1_000_000, _quiet)
+    assert list((place / "files").iterdir()) == []
 
 
 def test_half_sent_file_goes_on_where_it_ended(machine: Machine, place: Path, big: Path) -> None:
@@ -71,14 +82,14 @@ def test_half_sent_file_goes_on_where_it_ended(machine: Machine, place: Path, bi
     (place / "files" / f"{_digest(big)}.part").write_bytes(content[: protocol.PIECE])
     sent: list[int] = []
     with connect("lab", machine) as (connection, _):
-        connection.put_files({_digest(big): big}, lambda done, total, unit: sent.append(total))
+        connection.put_files({_digest(big): big}, PLENTY, lambda done, total, unit: sent.append(total))
     assert sent[-1] == len(content) - protocol.PIECE
     assert (place / "files" / _digest(big)).read_bytes() == content
 
 
 def test_damaged_file_is_refused_and_forgotten(machine: Machine, place: Path, big: Path) -> None:
     with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="lab: a file arrived damaged"):
-        connection.put_files({"a" * 64: big}, _quiet)
+        connection.put_files({"a" * 64: big}, PLENTY, _quiet)
     assert list((place / "files").iterdir()) == []
 
 
@@ -162,7 +173,7 @@ def test_full_disk_there_ends_the_upload(machine: Machine, use_ssh: UseSsh, big:
         time.sleep(0.3)
 
     with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="lab: the disk is full"):
-        connection.put_files({_digest(big): big}, report)
+        connection.put_files({_digest(big): big}, PLENTY, report)
     assert big.stat().st_size not in sent
 
 

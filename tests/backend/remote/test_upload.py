@@ -88,6 +88,22 @@ def test_model_is_called_by_its_name_there(folder: Path) -> None:
     assert Path(found.values_there("/far")["model.name_or_path"]).name == "bert-tiny"
 
 
+def test_what_trainer_leaves_beside_a_model_is_not_sent(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    model = tmp_path_factory.mktemp("trained")
+    for name in (
+        "config.json",
+        "model.safetensors",
+        "optimizer.pt",
+        "training_args.bin",
+        "checkpoint-500/model.safetensors",
+    ):
+        (model / name).parent.mkdir(exist_ok=True)
+        (model / name).write_text(name)
+    found = _collect(_spec(str(folder / "a.csv"), str(model)))
+    assert {path.name for path in found.files.values()} == {"a.csv", "config.json", "model.safetensors"}
+    assert len(found.files) == 3
+
+
 def test_link_out_of_a_folder_is_not_sent(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     secret = tmp_path_factory.mktemp("home") / "id_rsa"
     secret.write_text("private")
