@@ -281,7 +281,7 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, 
     asked[0][0][1](str(going.path))
     demo.start_bar.start.click()
     asked[1][0][1](str(going.path))
-    assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
+    assert [options["queue"] for _, options in asked] == [True, False]
 
 
 @pytest.mark.usefixtures("watched")

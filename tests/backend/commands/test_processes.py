@@ -32,6 +32,8 @@ CALLS: dict[str, tuple[int, str]] = {
     "models --task nope": (2, "is no task"),
     "hub search": (2, "offline"),
     "consents --json": (0, "consents"),
+    "machines check nothing": (2, "there is no machine nothing"),
+    "adopt nothing:run": (2, "there is no machine nothing"),
     "describe --no-devices": (0, "text_classification"),
     "doctor": (0, "torch"),
 }
