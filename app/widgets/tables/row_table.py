@@ -30,8 +30,8 @@ from app.widgets.tables.layout_memory import RememberedColumns
 from app.widgets.tables.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
-NUMBER_WIDTH, FEW_NUMBERS_WIDTH, FEW = 60, 48, 1000
-"""Pixels of the row numbers, and of those below a thousand."""
+NUMBER_WIDTH, NUMBER_ROOM = 48, 30
+"""Pixels of a short row number, and around the digits of a longer one."""
 TITLES = {
     "prediction": tr("Prediction"),
     "actual": tr("Actual"),
@@ -344,7 +344,8 @@ class RowTable(QTableView):
         return self.horizontalHeader().sectionSizeHint(self._model.shown.index(name) + 1)
 
     def _lay_out_columns(self) -> None:
-        number_width = FEW_NUMBERS_WIDTH if self._model.row_total() < FEW else NUMBER_WIDTH
+        longest = "0" * len(str(self._model.row_total()))
+        number_width = max(NUMBER_WIDTH, self.fontMetrics().horizontalAdvance(longest) + NUMBER_ROOM)
         room = self.viewport().width() - (0 if self.isColumnHidden(0) else number_width)
         widths = {name: self._widths.get(name, 120) for name in self._model.shown}
         taken = sum(width for name, width in widths.items() if name not in self._stretched)
