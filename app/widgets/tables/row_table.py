@@ -39,7 +39,7 @@ TITLES = {
     "lost_words": tr("Truncated words"),
 }
 """Columns that are not a person's own."""
-LEAST_ALONE, LEAST_STRETCHED = 160, 130
+LEAST_ALONE, LEAST_STRETCHED = 150, 130
 """Pixels of a column, one alone or each of several, below which a table is rather scrolled sideways."""
 ANSWERS = ("actual", "prediction")
 """Columns that are seen without scrolling where a narrower text leaves them room."""
