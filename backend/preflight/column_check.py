@@ -32,6 +32,9 @@ _SAID = {
     "seq2seq_lm": message("No column looks like labels. Choose another file, or train a model to write these texts."),
 }
 """What the window says beside that button."""
+_ANSWERS = ("label", "number", "tags")
+"""What the column of an answer holds."""
+_ANOTHER_COLUMN, _LEAVE_OUT = message("choose another column"), message("choose another column, or none")
 _ANOTHER_FILE = message("choose another file")
 _WITHOUT_LABELS = {
     "": _ANOTHER_FILE,
@@ -131,6 +134,8 @@ def find_wrong_column(
     Labels that are listed in the settings or named in the file are right, and so are those that `held_out` rows share.
     """
     table = guess.table
+    if (shown := _find_shown_answer(roles, columns)) is not None:
+        return shown
     for role in roles:
         name = columns.get(role.name)
         if name is None or name not in guess.summaries:
@@ -156,6 +161,17 @@ def find_wrong_column(
             continue  # the only text may be numbers, and of a single label the task says that more rows are needed
         advice, task = (_SCORES_ADVICE, "text_regression") if has_scores else _advise(role, guess, columns, summary)
         return WrongColumn(role, name, why, likely, advice, task if likely is None else "")
+    return None
+
+
+def _find_shown_answer(roles: list[Column], columns: Mapping[str, str]) -> WrongColumn | None:
+    """An input whose column is also that of the answer, which the model would then read instead of learning it."""
+    answers = {columns[role.name]: role for role in roles if role.holds in _ANSWERS and role.name in columns}
+    for role in roles:
+        answer = answers.get(columns.get(role.name, ""))
+        if answer is not None and role.holds not in _ANSWERS:
+            why = message("is also the {answer}, which the model would then read", answer=answer.title.lower())
+            return WrongColumn(role, columns[role.name], why, None, _ANOTHER_COLUMN if role.required else _LEAVE_OUT)
     return None
 
 

@@ -45,6 +45,19 @@ def test_the_sentence_says_what_is_wrong_and_which_column_is_meant():
     assert fix.sentence == ("“id” has a different value in each of 40 rows. “sentiment” is probably meant.")
 
 
+@pytest.mark.parametrize(("answer", "title"), [(LABEL, "label"), (SCORE, "score")])
+def test_answer_is_no_input(answer: Column, title: str):
+    pair = Column("text_pair", "Second text", "", required=False, holds="text")
+    rows = ColumnGuess(pa.table({"body": BODY, "stars": STARS}))
+    found = find_wrong_column([TEXT, pair, answer], rows, {"text": "body", "text_pair": "stars", "label": "stars"})
+    assert found is not None
+    assert str(found.error()) == (
+        f"data.columns.text_pair: “stars” is also the {title}, which the model would then read, so it cannot be "
+        "the second text; choose another column, or none"
+    )
+    assert find_wrong_column([TEXT, pair, answer], rows, {"text": "body", "label": "stars"}) is None
+
+
 def test_of_two_that_are_as_likely_both_are_named_and_none_is_a_button():
     found = wrong(LABEL, "id", {"id": IDS, "mood": MOODS, "shop": SHOPS})
     assert found is not None
