@@ -12,7 +12,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import NewTokens
 from backend.engines.weight_formats import FORMATS, QUANTIZED
-from backend.hardware import devices, planner
+from backend.hardware import devices, run_sizes
 from backend.inference.spec import checkpoint_of, note_of, start_spec
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
@@ -85,7 +85,7 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
             eos_token_id=tokenizer.eos_token_id,  # type: ignore[arg-type]
             adapter=_adapter_in_place(begun) if begun is not None else None,
             compiling=compiled,
-            hardware=planner.engine_settings(spec),
+            hardware=run_sizes.engine_settings(spec),
         )
     )
     if checkpoint is not None:

@@ -14,7 +14,7 @@ from backend.contract.spec import RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Report
 from backend.engines.cpu_device import cpu_device
-from backend.hardware import devices, planner
+from backend.hardware import devices, planner, run_sizes
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, model_options, sample_lengths
@@ -103,12 +103,12 @@ def check(
     fitted = auto_settings.fit_to_model(spec, folder) if folder is not None else AutoResolution(spec, ())
     spec = fitted.spec
     if count := _devices(spec, choice):
-        planner.split(spec, folder, count)
+        run_sizes.split(spec, folder, count)
     if folder is not None:
         check_model(spec, folder)
         model_options.check_new_weights(spec, folder)
         model_options.check_model_options(spec, folder)
-        planner.read_config(folder, spec)  # refuses changes that make no model
+        run_sizes.read_config(folder, spec)  # refuses changes that make no model
         if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
             open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options)
     splits = load_splits(spec, folder, report)
@@ -175,16 +175,16 @@ def _fits_anywhere(spec: RunSpec, splits: Splits, model: ModelLocation) -> bool:
     if head.targets == "choice":
         return False  # a limit of each choice, and how many there are is not known
     work = planner.TrainingLoad(
-        spec, model.folder, head, longest, planner.count_parameters(spec, model.folder), "float32",
+        spec, model.folder, head, longest, run_sizes.count_parameters(spec, model.folder), "float32",
         counts={split: len(rows) for split, rows in splits.rows.items()},
     )  # fmt: skip
-    room = min(EVERY_DEVICE_MB, planner.available_mb(spec, cpu_device()))
+    room = min(EVERY_DEVICE_MB, run_sizes.available_mb(spec, cpu_device()))
     return planner.total(work.memory(spec.training.batch_size)) <= room
 
 
 def count_parameters(spec: RunSpec, model: ModelLocation) -> int:
     """The parameters of the model: as the hub says, else as its files or its configuration say."""
-    return (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
+    return (model.remote and model.remote.parameters) or run_sizes.count_parameters(spec, model.folder)
 
 
 def model_size(spec: RunSpec, model: ModelLocation) -> ModelSize:

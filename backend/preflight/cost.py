@@ -15,7 +15,7 @@ from backend.data.lengths import PaddedLengths, count_in_order
 from backend.data.order import DataOrder
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
-from backend.hardware import devices, planner
+from backend.hardware import devices, planner, run_sizes
 from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import auto_settings, disk_cost, measurements, model_options, sample_lengths, time_estimate
@@ -45,9 +45,9 @@ def plan(
     parameters = count_parameters(spec, model)
     auto = choose_compile(choose_checkpointing(auto, facts), parameters, splits, lambda: choice.device)
     spec = auto.spec
-    available = planner.available_mb(spec, choice.device)
+    available = run_sizes.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
-    split = planner.split(spec, model.folder, len(choice.names))
+    split = run_sizes.split(spec, model.folder, len(choice.names))
     work = planner.TrainingLoad(
         spec, model.folder, head, longest, parameters, choice.precision, split,
         choice.device.kind == "cpu", counts,
@@ -133,7 +133,7 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
     For a hub model whose weights are not local, only the small files and a spec that needs no weights: sizes then come
     from the configuration. If only some weights train, it downloads the weights, which it needs. Raises InputError.
     """
-    if spec.model.initialise != "pretrained" or planner.trains_a_part(spec):
+    if spec.model.initialise != "pretrained" or run_sizes.trains_a_part(spec):
         model = locate_model(spec, report)
         model_options.check_new_weights(spec, model.folder)
         return model, spec

@@ -16,7 +16,7 @@ from backend.contract.spec import RunSpec
 from backend.contract.spec.training import ADAM, ADAMW, STOCHASTIC
 from backend.contract.spec_file import set_values
 from backend.data.rows import Rows
-from backend.hardware import planner
+from backend.hardware import planner, run_sizes
 from backend.models.location import ModelLocation
 from backend.preflight import model_options, resolve
 from backend.preflight.datasets import Splits, make_task
@@ -175,8 +175,8 @@ def _count_checkpoints(spec: RunSpec, facts: DiskFacts) -> tuple[int, int]:
 
 def _checkpoint_mb(spec: RunSpec, facts: DiskFacts) -> float:
     trainable = _trainable(spec, facts)
-    state = planner.optimizer_state(spec, facts.folder, trainable)
-    each = 2.0 if spec.training.optimizer in ADAM else planner.state_per_weight(spec)  # of an embedding
+    state = run_sizes.optimizer_state(spec, facts.folder, trainable)
+    each = 2.0 if spec.training.optimizer in ADAM else run_sizes.state_per_weight(spec)  # of an embedding
     state -= each * _weights_without_state(spec, facts)
     weights = trainable / 2 if spec.training.master_weights == STOCHASTIC else trainable
     return _NUMBER * (weights + state) * (_COMPRESSED if spec.hardware.engine == "jax" else 1.0) / MB
@@ -186,11 +186,11 @@ def _weights_without_state(spec: RunSpec, facts: DiskFacts) -> int:
     """Weights of words that never occur: torch keeps no state for them (`sparse_embedding.py`), and JAX zeros, which
     are compressed to nothing.
     """
-    config = planner.read_config(facts.folder, spec)
+    config = run_sizes.read_config(facts.folder, spec)
     shape = planner.ModelShape(config)
     is_tied = facts.head.declared.over_vocabulary and config.get("tie_word_embeddings", True)
     is_shared = is_tied or bool(config.get("is_encoder_decoder")) or facts.head is Head.MASKED_LM
-    if is_shared or planner.trains_a_part(spec) or spec.training.master_weights == STOCHASTIC:
+    if is_shared or run_sizes.trains_a_part(spec) or spec.training.master_weights == STOCHASTIC:
         return 0
     is_sparse = facts.device == "cpu" and spec.training.optimizer in ADAMW
     if spec.hardware.engine == "torch" and (not is_sparse or shape.vocabulary * shape.hidden < _SPARSE_FROM):
@@ -207,7 +207,7 @@ def _trainable(spec: RunSpec, facts: DiskFacts) -> int:
 
 def _model_mb(spec: RunSpec, facts: DiskFacts) -> float:
     is_alone = spec.adapter is not None and spec.adapter.get("saved") == "adapter"
-    numbers = _trainable(spec, facts) * planner.adapter_copies(spec) if is_alone else facts.parameters
+    numbers = _trainable(spec, facts) * run_sizes.adapter_copies(spec) if is_alone else facts.parameters
     found = {path for pattern in _TOKENIZER_FILES for path in facts.folder.glob(pattern)}
     return (_NUMBER * numbers + sum(path.stat().st_size for path in found)) / MB
 
@@ -217,7 +217,7 @@ def _copy_mb(spec: RunSpec, facts: DiskFacts) -> float:
     if spec.adapter is not None and spec.adapter.get("saved") == "adapter":
         return 0.0
     precision = "float32" if facts.device.startswith("cpu") else "bfloat16"  # at most
-    is_float32 = planner.weight_format(spec, facts.folder, precision) == "float32"
+    is_float32 = run_sizes.weight_format(spec, facts.folder, precision) == "float32"
     return 0.0 if is_float32 else _NUMBER * facts.parameters / MB
 
 

@@ -20,7 +20,7 @@ from backend.contract.spec.auto import AUTO
 from backend.engines.hosts import EngineOfHosts, Position
 from backend.engines.weight_formats import QUANTIZED
 from backend.hardware.devices import FSDP, count_processes
-from backend.hardware.planner import engine_settings
+from backend.hardware.run_sizes import engine_settings
 from backend.models.inspection import read_config
 
 ALWAYS, IF_POSSIBLE, NEVER = "always", "if_possible", "never"

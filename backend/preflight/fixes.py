@@ -20,7 +20,7 @@ from backend.contract.spec.auto import AUTO
 from backend.contract.spec.training import ADAM, STOCHASTIC
 from backend.contract.spec_file import set_values
 from backend.engines.weight_formats import QUANTIZER
-from backend.hardware import devices, planner
+from backend.hardware import devices, planner, run_sizes
 from backend.preflight import model_options, resolve
 from backend.preflight.auto_settings import AutoResolution, with_chosen
 from backend.preflight.engine_choice import check_engine
@@ -145,14 +145,14 @@ def _can_round(spec: RunSpec, measured: MemoryFacts) -> bool:
 def _weight_formats(spec: RunSpec) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Formats that take less memory, if the engine has them, for weights that are not trained."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    if "bfloat16" in engine.weight_formats and planner.trains_a_part(spec):
+    if "bfloat16" in engine.weight_formats and run_sizes.trains_a_part(spec):
         yield (
             message("Frozen weights in bfloat16"),
             {"model.weights": "bfloat16"},
             message("Half of float32's memory; a model whose file is in bfloat16 loses nothing."),
         )
     if "nf4" in engine.weight_formats and find_spec(QUANTIZER) is not None:
-        adapter = {} if planner.trains_a_part(spec) else with_lora(spec)
+        adapter = {} if run_sizes.trains_a_part(spec) else with_lora(spec)
         yield (
             message("Frozen weights in 4 bits") if not adapter else message("LoRA on weights in 4 bits (QLoRA)"),
             {**adapter, "model.weights": "nf4"},
@@ -209,7 +209,7 @@ def _try_changes(
         model_options.check_optimizer(changed, device.kind)
         model_options.check_master_weights(changed, choice.precision)
         needed = _memory_needed(changed, measured)
-        free = planner.available_mb(changed, device)
+        free = run_sizes.available_mb(changed, device)
     except InputError:
         return None
     return MemoryFix(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
@@ -217,13 +217,13 @@ def _try_changes(
 
 def _memory_needed(spec: RunSpec, measured: MemoryFacts) -> float:
     choice = devices.choose(spec, measured.local_devices)
-    split = planner.split(spec, measured.folder, len(choice.names))
+    split = run_sizes.split(spec, measured.folder, len(choice.names))
     limit = spec.task.get("max_length") or int(measured.lengths.max())
-    parameters = planner.count_parameters(spec, measured.folder)
+    parameters = run_sizes.count_parameters(spec, measured.folder)
     longest = min(int(measured.lengths.max()), limit)
     work = planner.TrainingLoad(
         spec, measured.folder, measured.head, longest, parameters, choice.precision, split,
         choice.device.kind == "cpu", measured.counts,
     )  # fmt: skip
-    rows = work.micro_batch_size(planner.available_mb(spec, choice.device))
+    rows = work.micro_batch_size(run_sizes.available_mb(spec, choice.device))
     return planner.total(work.memory(rows))

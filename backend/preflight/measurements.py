@@ -15,7 +15,7 @@ from backend.contract.run.folder import write_json
 from backend.contract.spec import RunSpec
 from backend.data.fingerprint import fingerprint
 from backend.hardware.activations import ModelShape
-from backend.hardware.planner import read_config
+from backend.hardware.run_sizes import read_config
 
 ALIKE = 0.1
 """Part by which lengths may differ; what was measured is scaled by them."""

@@ -14,7 +14,7 @@ from backend.contract.spec import RunSpec, Section, validate
 from backend.contract.spec.training import STOCHASTIC
 from backend.engines.weight_formats import QUANTIZED, QUANTIZER, has_experts
 from backend.hardware.devices import FSDP, count_processes
-from backend.hardware.planner import read_config, trains_a_part
+from backend.hardware.run_sizes import read_config, trains_a_part
 from backend.models import inspection
 from backend.models.adapter_files import is_alone
 from backend.models.config import estimate

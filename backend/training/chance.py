@@ -6,7 +6,7 @@ from backend.contract.metrics import is_at_chance
 from backend.contract.run.fixes import RunFix
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.contract.spec.auto import AUTO
-from backend.hardware import planner
+from backend.hardware import run_sizes
 from backend.preflight import auto_settings
 from backend.training.setup import RunSetup
 
@@ -21,7 +21,7 @@ def find_retry(opened: RunSetup, metrics: dict[str, float]) -> RunFix | None:
         return None
     session = opened.session
     folder = opened.model_folder
-    model = auto_settings.ModelSize(planner.count_parameters(session.spec, folder), folder)
+    model = auto_settings.ModelSize(run_sizes.count_parameters(session.spec, folder), folder)
     size = auto_settings.training_size(
         session.spec, opened.rows["train"], session.columns, session.facts["max_length"], model
     )

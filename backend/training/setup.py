@@ -26,7 +26,7 @@ from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.engines.engine import LoadRequest, Split
 from backend.engines.weight_formats import QUANTIZED
-from backend.hardware import claims, devices, planner
+from backend.hardware import claims, devices, planner, run_sizes
 from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
 from backend.preflight import model_options, task_facts
@@ -92,8 +92,8 @@ class RunSetup:
         session = self.session
         note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
         if session.spec.adapter is not None:
-            weights = planner.weight_format(session.spec, self.model_folder, self.precision)
-            if weights in QUANTIZED and planner.adapter_copies(session.spec) > 1:
+            weights = run_sizes.weight_format(session.spec, self.model_folder, self.precision)
+            if weights in QUANTIZED and run_sizes.adapter_copies(session.spec) > 1:
                 weights = "bfloat16"  # what it learned is added to the weights in the file, not to quantized ones
             note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path, weights)
         return note
@@ -142,8 +142,8 @@ def set_up_run(
     )
     stages.start("loading model")
     order = training_order(spec, features["train"])
-    split = planner.split(spec, model.folder, len(choice.names))
-    work, free_mb = _work(session, model, choice, features, split), planner.available_mb(spec, choice.device)
+    split = run_sizes.split(spec, model.folder, len(choice.names))
+    work, free_mb = _work(session, model, choice, features, split), run_sizes.available_mb(spec, choice.device)
     micro_batch_size, note = hosts.agree(lambda: resume.rows_of_a_pass(folder, work, choice.words, free_mb))
     if note and from_step:
         stages.warn("other_plan", note)
@@ -229,7 +229,7 @@ def _work(
         model.folder,
         session.task.head,
         length=int(features["train"].lengths.max()),
-        parameters=planner.count_parameters(session.spec, model.folder),
+        parameters=run_sizes.count_parameters(session.spec, model.folder),
         precision=choice.precision,
         split=split,
         on_cpu=choice.device.kind == "cpu",
@@ -261,7 +261,7 @@ def _load(
         adapter=model_options.adapter_settings(spec),
         # The other processes would wait for one that is stopped meanwhile.
         compiling=partial(stages.compile, can_stop=devices.count_processes(spec.hardware) == 1),
-        hardware=planner.engine_settings(spec),
+        hardware=run_sizes.engine_settings(spec),
     )
     loaded = session.engine.load(request)
     if loaded.resized:

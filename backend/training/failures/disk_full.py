@@ -12,7 +12,7 @@ from backend.contract.run.cost import format_size
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import RunFix
 from backend.data.cache import size_of
-from backend.hardware import planner
+from backend.hardware import run_sizes
 from backend.training.checkpoints import Checkpoints
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 from backend.training.resume import best_so_far
@@ -139,7 +139,7 @@ def measure_room(context: FailureContext, *, is_disk: bool) -> DiskRoom | None:
             return None
         best = best_so_far(spec, landmarks(context.folder.events), max(sizes))
         saves_adapter = spec.adapter is not None and spec.adapter.get("saved") == "adapter"  # in each checkpoint too
-        parameters = 0 if saves_adapter else planner.count_parameters(spec, context.model)
+        parameters = 0 if saves_adapter else run_sizes.count_parameters(spec, context.model)
     except (InputError, OSError):
         return None
     kept = best.step if best.keeps_checkpoint and best.step in sizes else None

@@ -16,7 +16,7 @@ from backend.contract.run.folder import DeviceRequest, ProcessRecord, RunFolder
 from backend.contract.run.lock import hold_lock
 from backend.contract.spec import RunSpec, run_spec
 from backend.engines.cpu_device import emulates_bfloat16
-from backend.hardware import devices, planner
+from backend.hardware import devices, run_sizes
 from backend.hardware.devices import choose, make_request
 from backend.training.setup import choose_device
 
@@ -132,7 +132,7 @@ def test_processes_share_the_processor_and_its_memory():
     two = spec(processes=2, device="cpu")
     chosen = choose(two, [*CARDS, PROCESSOR])
     assert (chosen.names, chosen.words) == (("cpu", "cpu"), "cpu × 2")
-    assert planner.available_mb(two, chosen.device) == PROCESSOR.free_mb / 2
+    assert run_sizes.available_mb(two, chosen.device) == PROCESSOR.free_mb / 2
 
 
 @pytest.mark.parametrize("hardware", [{"processes": 2, "device": "cpu"}, {"devices": [0, 1]}])

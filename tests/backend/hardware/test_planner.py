@@ -11,7 +11,7 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.resources import resource
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import LoadRequest
-from backend.hardware import planner
+from backend.hardware import planner, run_sizes
 from backend.hardware.activations import ModelShape
 from backend.preflight import model_options
 from backend.preflight.resolve import resolve
@@ -34,7 +34,7 @@ def spec(**sections):
 
 def work(**sections) -> planner.TrainingLoad:
     made = spec(**sections)
-    parameters = planner.count_parameters(made, MODEL)
+    parameters = run_sizes.count_parameters(made, MODEL)
     return planner.TrainingLoad(made, MODEL, Head.SEQUENCE_CLASSIFICATION, 32, parameters, "float32")
 
 
@@ -70,7 +70,7 @@ def logits_mb(engine: str, rows: int) -> float:
 
 def test_of_a_sharded_model_a_process_holds_its_part_and_what_is_gathered():
     load = work(hardware={"processes": 4, "strategy": "fsdp"})
-    load = replace(load, split=planner.split(load.spec, MODEL, 4))
+    load = replace(load, split=run_sizes.split(load.spec, MODEL, 4))
     found, whole = peak(load, 8), 4 * load.parameters / planner.MB
     assert found["Weights"] == pytest.approx(whole / 4)
     assert found["Optimizer"] == pytest.approx(2 * whole / 4)
@@ -191,7 +191,7 @@ def planned(length: int = 512, **sections) -> planner.TrainingLoad:
     """A load with sequences of this length and a thousand rows to evaluate."""
     made = spec(**sections)
     counts = {"train": 1000, "validation": 1000}
-    parameters = planner.count_parameters(made, MODEL)
+    parameters = run_sizes.count_parameters(made, MODEL)
     return planner.TrainingLoad(made, MODEL, Head.SEQUENCE_CLASSIFICATION, length, parameters, "float32", counts=counts)
 
 
