@@ -21,6 +21,7 @@ from app.widgets.commands import button_action
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
+from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 
 ROWS, TRY = range(2)
@@ -153,7 +154,10 @@ class Page(QWidget):
         assert run is not None
         split = self.browser.filters.split
         stem = "predictions" if split == "validation" else f"predictions-{split}"
-        suggested = str(Path.home() / f"{run.name}-{stem}.{choice.suffix}")
+        folder = Path(self.folder_of_data())
+        if folder.is_relative_to(resource("demo")):
+            folder = Path.home()
+        suggested = str(folder / f"{run.name}-{stem}.{choice.suffix}")
         pattern = tr("CSV (*.csv)") if choice.suffix == "csv" else tr("Parquet (*.parquet)")
         path, _ = QFileDialog.getSaveFileName(self, tr("Export predictions"), suggested, pattern)
         if path:

@@ -7,6 +7,7 @@ import pytest
 from example_runs import CLASSIFIED, write_run
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 
 from app.core.predictions.row_filter import ValueFilter
 from app.pages.predictions.file_prediction import FilePrediction
@@ -16,6 +17,7 @@ from app.pages.predictions.table_card import TableCard
 from app.services.context import AppContext
 from app.widgets.plots.confusion_matrix import HEAD
 from app.widgets.progress import ActivityLine
+from backend.contract.resources import resource
 from backend.contract.rpc.predictions import FileFit, FilePart
 from backend.contract.rpc.protocol import ErrorReply
 
@@ -363,6 +365,20 @@ def test_a_file_to_predict_is_first_looked_for_beside_the_training_data(panel: P
     assert panel.folder_of_data() == str(data.parent)
     data.parent.rmdir()
     assert panel.folder_of_data() == str(Path.home())
+
+
+@pytest.mark.parametrize("is_demo", [True, False])
+def test_an_export_is_offered_beside_the_training_data_of_the_user(
+    shown: Page, tmp_path: Path, monkeypatch, is_demo: bool
+):
+    offered: list[Path] = []
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *given: (offered.append(Path(given[2])), ("", ""))[1])
+    data = resource("demo", "sentiment", "train.csv") if is_demo else tmp_path / "train.csv"
+    assert shown.browser.run is not None
+    (shown.browser.run / "spec.yaml").write_text(f"data: {{train: {data}}}\n", encoding="utf-8")
+    dialog = shown.ask_export()
+    dialog.save.click()
+    assert offered[0].parent == (Path.home() if is_demo else tmp_path)
 
 
 def test_a_condition_of_an_empty_cell_reads_as_words(shown: Page):
