@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
 
 
-def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
+def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
     from backend.commands import new_run
     from backend.contract import spec_file
@@ -28,8 +28,8 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
     screen = ProgressScreen()
     try:
-        with connection.connect_to(arguments.on) as (machine, greeting):
-            needed = upload.collect(spec, screen.report("reading the files"))
+        with connection.connect_by_name(arguments.on) as (machine, greeting):
+            needed = upload.prepare_upload(spec, screen.report("reading the files"))
             machine.put_files(needed.files, greeting.free_bytes, screen.report(f"copying to {arguments.on}"))
             values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
             options = [option for option, is_given in (
@@ -46,7 +46,7 @@ def start_there(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     return new_run.write_copy(text, spec.name, RemoteRun(arguments.on, started.run), arguments.run_folder)
 
 
-def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
+def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
     from backend.contract import spec_file
     from backend.remote import connection, protocol, upload
@@ -58,22 +58,22 @@ def resume_there(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> 
         options += ["--engine", arguments.engine]
     for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue)):  # fmt: skip
         options += [option] if is_given else []
-    with connection.connect_to(remote.machine) as (machine, _):
+    with connection.connect_by_name(remote.machine) as (machine, _):
         started = machine.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
     if arguments.changes or arguments.engine:
-        paths = upload.named_paths(spec_file.read_run(folder.spec))
+        paths = upload.spec_paths(spec_file.read_run(folder.spec))
         write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
 
 
-def end_there(remote: RemoteRun) -> None:
+def end_remote_run(remote: RemoteRun) -> None:
     """End a run's processes on its machine, without a checkpoint."""
     from backend.remote import connection, protocol
 
-    with connection.connect_to(remote.machine) as (machine, _):
+    with connection.connect_by_name(remote.machine) as (machine, _):
         machine.ask(protocol.EndNow(run=remote.run), protocol.Done)
 
 
-def start_copy(folder: RunFolder) -> "subprocess.Popen[bytes]":
+def start_mirror(folder: RunFolder) -> "subprocess.Popen[bytes]":
     """Start the copying of a run that is on another machine; returns the supervisor. Raises InputError or RunFailed."""
     from backend import registry
     from backend.contract.spec import HardwareSection
@@ -181,14 +181,14 @@ def _adopt(arguments: Namespace) -> int:
         raise InputError(
             "{place}: write it as NAME:FOLDER, for example lab:2026-11-27-1530-reviews", place=arguments.place
         )
-    with connection.connect_to(name) as (machine, _):
+    with connection.connect_by_name(name) as (machine, _):
         found = machine.ask(protocol.Describe(run=place), protocol.Started)
     values = spec_file.parse(found.spec)
     title = values.get("name") if isinstance(values, dict) else None
     folder = new_run.write_copy(
         found.spec, str(title or Path(place).name), RemoteRun(name, found.run), arguments.run_folder
     )
-    start_copy(folder).returncode = 0  # it outlives this process on purpose
+    start_mirror(folder).returncode = 0  # it outlives this process on purpose
     if arguments.json:
         print(json.dumps({"run": str(folder.path), "name": folder.name, "machine": name, "run_there": found.run}))
     else:

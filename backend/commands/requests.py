@@ -41,7 +41,7 @@ def _request(arguments: Namespace) -> int:
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
     if getattr(arguments, "now", False) and not waits:
         remote = folder.remote_run()
-        _end_now(folder) if remote is None else machines.end_there(remote)
+        _end_now(folder) if remote is None else machines.end_remote_run(remote)
         print(
             f"{one_line(folder.name)}: its processes are being stopped; burnish resume continues from the last checkpoint"
         )

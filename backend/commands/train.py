@@ -74,7 +74,7 @@ def _train(arguments: Namespace) -> int:
 
     spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
     if arguments.on is not None:
-        return _follow_copy(machines.start_there(spec, arguments), arguments)
+        return _follow_mirror(machines.start_remote_run(spec, arguments), arguments)
     position = engine_choice.position(spec)
     joining.require_folder(position, arguments.run_folder)
     _refuse_queue_of_hosts(position, arguments)
@@ -108,8 +108,8 @@ def _resume(arguments: Namespace) -> int:
 
     if (remote := folder.remote_run()) is not None:
         _refuse_finished(folder, last_end(landmarks(folder.events)))
-        machines.resume_there(folder, remote, arguments)
-        return _follow_copy(folder, arguments)
+        machines.resume_remote_run(folder, remote, arguments)
+        return _follow_mirror(folder, arguments)
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)
@@ -176,10 +176,10 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "Devi
     return 0
 
 
-def _follow_copy(folder: RunFolder, arguments: Namespace) -> int:
+def _follow_mirror(folder: RunFolder, arguments: Namespace) -> int:
     """Follow a run on another machine through its copy here."""
     reader = EventReader.at_end(folder.events)
-    supervisor = machines.start_copy(folder)
+    supervisor = machines.start_mirror(folder)
     if arguments.detach:
         supervisor.returncode = 0  # it outlives this process on purpose
         _report_started(folder, supervisor.pid, arguments.json)

@@ -184,16 +184,20 @@ def read_unlinked(path: Path, limit: int) -> bytes:
     return content
 
 
-def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a temporary file, flush it, rename it: readers see the old or the new file. Never follows a link."""
+def write_whole(path: Path, content: bytes, mode: int = 0o666, *, durable: bool = True) -> None:
+    """Write a temporary file, flush it, rename it: readers see the old or the new file. Never follows a link.
+
+    Without `durable` it is not flushed to the disk, which is quick, but a power failure may leave an empty file.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)  # left by a process with the same ID, or a link planted there
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)

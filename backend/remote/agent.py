@@ -1,17 +1,15 @@
 """The far side of a connection: `burnish _agent FOLDER`, which ssh starts; it ends with its standard input.
 
-It keeps the files that it is sent, starts runs with the commands of this computer, and sends back what grows in a
-run's folder. Runs have supervisors of their own, so they do not notice when the agent ends.
+It stores files, starts runs with this computer's own commands, and sends back whatever grows in a run's folder. Each run
+has its own supervisor, so it continues when the agent ends.
 """
 
 import hashlib
 import json
 import os
-import queue
 import shutil
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -27,18 +25,13 @@ from backend.contract.run.folder import REQUESTS, RunFolder
 from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
 from backend.remote import protocol
-from backend.remote.protocol import PIECE, ConnectionLost
+from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
 from backend.remote.tree import check_digest, check_tree
 
 POLL_SECONDS = 0.25
-"""Between two looks at a growing run: an event should be in the window within two seconds."""
+"""How often a growing run is read: an event should be in the window within two seconds."""
 BEAT_SECONDS = 5.0
-"""The other side takes an agent that says nothing for much longer to be gone."""
-GROWING = ("events.jsonl", "process.log")
-RECORDS = ("plan.json", "facts.json")
-RESULTS = ("model/*", "model/*/*", "predictions*.csv", "predictions*.parquet")
-CHECKPOINTS = ("checkpoints/*/*", "checkpoints/*/*/*")
-_INCOMPLETE = ".part"
+"""How often the agent sends a sign of life when it has nothing else to send."""
 
 
 def run(folder: str) -> int:
@@ -58,13 +51,12 @@ class _Agent:
         self._runs, self._files, self._trees = folder / "runs", folder / "files", folder / "data"
         self._folder, self._reader, self._writer = folder, reader, writer
         self._last_sent = 0.0
-        self._received: queue.Queue[tuple[protocol.AnyMessage, bytes] | Exception] = queue.Queue(maxsize=8)
 
     def serve(self) -> None:
         """Greet, then answer messages in order. Raises ConnectionLost at the end."""
         for folder in (self._runs, self._files, self._trees):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._inbox = protocol.Inbox(self._reader)
         self._writer.write(protocol.GREETING_LINE)
         free = shutil.disk_usage(self._folder).free
         versions = installed_versions(("burnish", "torch", "jax"))
@@ -76,29 +68,11 @@ class _Agent:
             except InputError as error:
                 self._send(protocol.Refused(reason=str(error)))
             except OSError as error:
-                self._send(protocol.Refused(reason=describe_system_error(error) or str(error), code=1))
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                self._received.put(protocol.receive(self._reader))
-            except (ConnectionLost, InputError) as error:
-                self._received.put(error)
-                return
+                self._send(protocol.Refused(reason=describe_system_error(error) or str(error)))
 
     def _wait_for_message(self) -> tuple[protocol.AnyMessage, bytes]:
-        while True:
-            if (received := self._next_message(BEAT_SECONDS)) is not None:
-                return received
+        while (received := self._inbox.take(BEAT_SECONDS)) is None:
             self._beat()
-
-    def _next_message(self, seconds: float) -> tuple[protocol.AnyMessage, bytes] | None:
-        try:
-            received = self._received.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        if isinstance(received, Exception):
-            raise received
         return received
 
     def _send(self, sent: protocol.Message, content: bytes = b"") -> None:
@@ -139,15 +113,15 @@ class _Agent:
         if path.exists():
             return None
         with suppress(FileNotFoundError):
-            return path.with_suffix(_INCOMPLETE).stat().st_size
+            return path.with_suffix(INCOMPLETE).stat().st_size
         return 0
 
     def _put(self, piece: protocol.PutPiece, content: bytes) -> None:
-        """Take a piece; only what is refused is answered, so that pieces follow each other without a pause."""
+        """Store a piece. Only a refusal is answered, so that the sender need not wait after each piece."""
         path = self._files / check_digest(piece.digest)
         if path.exists():  # another connection was faster
             return
-        part = path.with_suffix(_INCOMPLETE)
+        part = path.with_suffix(INCOMPLETE)
         part.touch(0o600)
         with part.open("r+b") as file:
             file.seek(piece.offset)
@@ -163,7 +137,7 @@ class _Agent:
                 self._beat()
         if found.hexdigest() != piece.digest:
             part.unlink()
-            raise InputError("a file arrived damaged, or changed while it was sent; try again")
+            raise InputError("a file was damaged on its way, or changed while it was sent; try again")
         part.replace(path)
 
     def _build(self, tree: str, files: Mapping[str, str]) -> None:
@@ -214,7 +188,7 @@ class _Agent:
                 while process.poll() is None:
                     self._beat()
                     time.sleep(POLL_SECONDS)
-            except ConnectionLost:  # nobody would learn of the run
+            except ConnectionLost:  # else a run could start that the other side knows nothing about
                 process.kill()
                 process.wait()
                 raise
@@ -223,7 +197,7 @@ class _Agent:
             if process.returncode == 0:
                 return printed.read()
             lines = said.read().decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else message("burnish {name} failed without a word", name=arguments[0])
+        reason = lines[-1] if lines else message("burnish {name} failed without an error message", name=arguments[0])
         raise InputError("{reason}", reason=reason)
 
     def _run(self, path: str) -> RunFolder:
@@ -244,7 +218,7 @@ class _Agent:
             if life != "alive":
                 break
             self._beat()
-            if (received := self._next_message(POLL_SECONDS)) is not None:
+            if (received := self._inbox.take(POLL_SECONDS)) is not None:
                 if not isinstance(received[0], protocol.Ask) or received[0].request not in REQUESTS:
                     raise InputError("the agent does not know this request; update Burnish")
                 folder.request(received[0].request)
@@ -259,7 +233,7 @@ class _Agent:
                 offset = offset if size >= offset else 0  # it was deleted and started again
                 file.seek(offset)
                 while content := file.read(min(PIECE, size - offset)):
-                    if name == GROWING[0] and ((end := content.rfind(b"\n") + 1) or len(content) < PIECE):
+                    if name == EVENTS and ((end := content.rfind(b"\n") + 1) or len(content) < PIECE):
                         content = content[:end]
                     if not content:
                         break

@@ -1,7 +1,6 @@
 """The near side of a connection: the system's `ssh` with the agent at its other end."""
 
 import os
-import queue
 import shlex
 import shutil
 import subprocess
@@ -26,12 +25,10 @@ from backend.remote.protocol import PIECE, ConnectionLost, Report
 
 CONNECT_SECONDS = 20
 SILENCE_SECONDS = 45.0
-"""The agent speaks every five seconds; one that says nothing for so long is gone, whatever the network says."""
+"""The agent sends something every five seconds. If nothing arrives for this long, the connection counts as lost."""
 END_SECONDS = 5.0
-MOST_NOISE = 1_000_000
-"""Bytes that a login shell may print before the agent greets."""
-MOST_LINES, LONGEST_WORDS = 100, 10_000
-"""Of what is printed as errors, the last lines are kept."""
+MOST_LINES, LONGEST_ERROR = 100, 10_000
+"""Of what is printed to stderr, the last lines are kept."""
 _NOT_FOUND = (126, 127)
 """What a shell exits with if a command is not there, or is not a program."""
 _SSH_FAILED = 255
@@ -51,21 +48,19 @@ _REASONS = (
 
 
 class Connection:
-    """An open connection. Messages from the agent are read by a thread, so that waiting for one has an end."""
+    """An open connection to a machine's agent."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdin
         assert process.stdout
         self.name = name
         self._process = process
-        self._writer, self._reader = process.stdin, process.stdout
-        self._words: deque[str] = deque(maxlen=MOST_LINES)
-        self._received: queue.Queue[tuple[protocol.AnyMessage, bytes] | Exception] = queue.Queue(maxsize=8)
-        self._heard = time.monotonic()
-        self._hearing = threading.Thread(target=self._hear, daemon=True)
-        self._hearing.start()
-        self._listening = threading.Thread(target=self._listen, daemon=True)
-        self._listening.start()
+        self._writer = process.stdin
+        self._inbox = protocol.Inbox(process.stdout, after=protocol.GREETING_LINE)
+        self._last_received = time.monotonic()
+        self._errors: deque[str] = deque(maxlen=MOST_LINES)
+        self._error_reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._error_reader.start()
 
     def greet(self) -> protocol.Greeting:
         """The agent's greeting. Raises ConnectionLost, or InputError if its version does not fit."""
@@ -89,7 +84,7 @@ class Connection:
             protocol.send(self._writer, sent, content)
         except ConnectionLost as error:
             raise self._lost(error) from None
-        self._heard = time.monotonic()  # it took this, so it is there; while it takes much, nobody listens to it
+        self._last_received = time.monotonic()  # it took this, so it is there; nothing is received while much is sent
 
     def expect(self, kind: type[AnyReply]) -> AnyReply:
         """The next message, which must be of this kind. Raises InputError if something is refused instead."""
@@ -98,10 +93,10 @@ class Connection:
             if isinstance(received, kind):
                 return received
             if received is not None:
-                raise InputError("{name} answered something else than was asked; update Burnish there", name=self.name)
+                raise InputError("{name} did not answer the question; update Burnish there", name=self.name)
 
     def _next_reply(self, seconds: float) -> protocol.AnyMessage | None:
-        """The next message, unless it only says that the agent is there. Raises InputError for a refusal."""
+        """The next message, unless it is only a sign of life. Raises InputError for a refusal."""
         received, _ = self.receive(seconds) or (None, b"")
         if isinstance(received, protocol.Refused):
             raise InputError("{name}: {reason}", name=self.name, reason=one_line(received.reason))
@@ -110,22 +105,17 @@ class Connection:
     def receive(self, seconds: float = 1.0) -> tuple[protocol.AnyMessage, bytes] | None:
         """The next message; None if there is none for so long. Raises ConnectionLost."""
         try:
-            received = self._received.get(timeout=seconds)
-        except queue.Empty:
-            if time.monotonic() - self._heard > SILENCE_SECONDS:
-                raise ConnectionLost(
-                    message("it has said nothing for {seconds:.0f} s", seconds=SILENCE_SECONDS)
-                ) from None
-            return None
-        if isinstance(received, ConnectionLost):
-            raise self._lost(received)
-        if isinstance(received, Exception):
-            raise received
-        self._heard = time.monotonic()
+            received = self._inbox.take(seconds)
+        except ConnectionLost as error:
+            raise self._lost(error) from None
+        if received is not None:
+            self._last_received = time.monotonic()
+        elif time.monotonic() - self._last_received > SILENCE_SECONDS:
+            raise ConnectionLost(message("it has sent nothing for {seconds:.0f} s", seconds=SILENCE_SECONDS))
         return received
 
     def put_files(self, files: Mapping[str, Path], free_bytes: int, report: Report) -> None:
-        """Send the files, by digest, that are not there yet; one that was half sent goes on where it ended.
+        """Send the files, by digest, that are not there yet; a half-sent one continues where it stopped.
 
         Raises InputError if they are larger than what is free there.
         """
@@ -166,65 +156,40 @@ class Connection:
         """End ssh; the agent ends with it."""
         with suppress(OSError):
             self._writer.close()
-        self._drain()
+        self._inbox.drain(END_SECONDS)
         try:
             self._process.wait(1.0)
         except subprocess.TimeoutExpired:  # the other side keeps it
             self._process.kill()
             self._process.wait()
-            self._drain()
+            self._inbox.drain(END_SECONDS)
 
-    def _drain(self) -> None:
-        """Drop what still arrives, so that neither ssh nor the thread that reads waits to pass it on."""
-        until = time.monotonic() + END_SECONDS
-        while self._listening.is_alive() and time.monotonic() < until:
-            with suppress(queue.Empty):
-                self._received.get(timeout=0.05)
-
-    def _listen(self) -> None:
-        with self._reader:
-            try:
-                self._skip_noise()
-                while True:
-                    self._received.put(protocol.receive(self._reader))
-            except (ConnectionLost, InputError) as error:
-                self._received.put(error)
-            except OSError as error:
-                self._received.put(ConnectionLost(str(error)))
-
-    def _hear(self) -> None:
+    def _read_errors(self) -> None:
         """Keep the last lines that ssh and the shell print as errors."""
         assert self._process.stderr
         with self._process.stderr as errors:
-            while line := errors.readline(LONGEST_WORDS):
-                self._words.append(line.decode(errors="replace"))
-
-    def _skip_noise(self) -> None:
-        passed = 0
-        while (line := self._reader.readline(MOST_NOISE)) != protocol.GREETING_LINE:
-            passed += len(line)
-            if not line or passed > MOST_NOISE:
-                raise ConnectionLost("")
+            while line := errors.readline(LONGEST_ERROR):
+                self._errors.append(line.decode(errors="replace"))
 
     def _lost(self, error: ConnectionLost) -> ConnectionLost:
         """Why the connection was lost, from what ssh and the shell printed, and how they ended."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
-            self._hearing.join(END_SECONDS)
-        return ConnectionLost(describe_failure(self._process.poll(), "".join(self._words)) or str(error))
+            self._error_reader.join(END_SECONDS)
+        return ConnectionLost(describe_failure(self._process.poll(), "".join(self._errors)) or str(error))
 
 
-def describe_failure(returncode: int | None, words: str) -> str:
+def describe_failure(returncode: int | None, printed: str) -> str:
     """Why ssh ended, as a clause that follows the machine's name; empty if it does not say."""
     if returncode == _SSH_FAILED:
         for said, reason in _REASONS:
-            if said in words:
+            if said in printed:
                 return reason
     if returncode in _NOT_FOUND:
         return message("burnish is not installed there, or its set-up commands do not make it available")
-    if returncode == 2 and "_agent" in words:
+    if returncode == 2 and "_agent" in printed:
         return message("the Burnish there is too old; install this version there")
-    lines = [line for line in words.splitlines() if line.strip()]
+    lines = [line for line in printed.splitlines() if line.strip()]
     return one_line(lines[-1].strip()) if lines else ""
 
 
@@ -261,8 +226,8 @@ def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.
 
 
 @contextmanager
-def connect_to(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]:
-    """A connection to the machine with that name. Raises InputError if there is none, in one sentence."""
+def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]:
+    """As `connect`, for commands: finds the machine, and every failure is an InputError with one sentence."""
     machine = find_machine(name)
     try:
         with connect(name, machine) as found:
@@ -274,6 +239,6 @@ def connect_to(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]:
 
 def check(name: str) -> MachineState:
     """Try every step of a connection. Raises InputError with the first that fails."""
-    with connect_to(name) as (connection, greeting):
+    with connect_by_name(name) as (connection, greeting):
         found = connection.ask(protocol.ListDevices(), protocol.Devices)
     return MachineState(greeting.versions, greeting.folder, greeting.free_bytes, found.devices, found.note)

@@ -1,12 +1,12 @@
-"""Copies what grows in a run's folder on another computer into the run's folder here, and requests the other way.
+"""Copies what grows in a run's folder on another computer into the run's folder here, and passes requests to that run.
 
-The run's supervisor here starts it in place of an engine. The window and all commands see a run like any other. Events
-become visible in whole lines, and `mirror.json` says how far the copy has come, so that a new mirror continues exactly there.
+The run's supervisor here starts it in place of an engine, so the window and all commands see a run like any other. Events
+appear in whole lines, and `mirror.json` records how much has been copied, so that a new mirror continues exactly there.
 """
 
 import errno
+import json
 import os
-import re
 import shutil
 import sys
 import time
@@ -19,12 +19,12 @@ from backend.contract.errors import NO_ROOM, InputError, describe_system_error
 from backend.contract.machines import find_machine
 from backend.contract.messages import message
 from backend.contract.run import events
-from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, write_json
-from backend.contract.safe_files import is_file_name, open_inside, read_unlinked
+from backend.contract.run.folder import ENDS, RemoteRun, RunFolder
+from backend.contract.safe_files import open_inside, read_unlinked, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.remote import protocol
 from backend.remote.connection import Connection, connect
-from backend.remote.protocol import ConnectionLost
+from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, is_copied
 
 POLL_SECONDS = 0.2
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
@@ -32,24 +32,21 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 RECORD_BYTES = 10_000_000
 MOST_FILES = 10_000
 """Of a run, with those that it has deleted meanwhile."""
-EVENTS, LOG = "events.jsonl", "process.log"
-_COPIED = re.compile(
-    r"(plan\.json|facts\.json|predictions[^/]{0,200}\.(csv|parquet)|model/.{1,400}|checkpoints/.{1,400})"
-)
-"""What may be written here. All other names are the run's own records, which are written by this computer."""
-_INCOMPLETE = ".part"
 
 
 @dataclass
-class _Position:
-    """`mirror.json`: how far the copy has come."""
+class MirrorState:
+    """`mirror.json`: how much has been copied. If it is lost, everything is copied again."""
 
     events: int = 0
     """Bytes of the other computer's events."""
     events_here: int = 0
-    """Bytes of the events here, which also tell of the connection. What is beyond was not yet recorded."""
+    """Bytes of the events here, which also report on the connection. Anything beyond is written again."""
     log: int = 0
     files: dict[str, list[int]] = field(default_factory=dict)
+    """Size and time of modification (ns) there of each copied file."""
+    step: int = 0
+    """The last step, which the event of an end needs."""
 
 
 def run(folder: RunFolder) -> int:
@@ -63,7 +60,7 @@ def run(folder: RunFolder) -> int:
     while True:
         try:
             return mirror.follow()
-        except InputError as error:  # not to be repaired by trying again
+        except InputError as error:  # trying again would not help
             return mirror.fail(str(error))
         except ConnectionLost as error:
             reason = str(error) or message("the connection ended")
@@ -83,7 +80,7 @@ class _Mirror:
     def __init__(self, folder: RunFolder, remote: RemoteRun) -> None:
         self._folder, self._remote = folder, remote
         self._path = folder.path / "mirror.json"
-        self._position = _read_position(self._path)
+        self._state = _read_state(self._path)
         self._held = b""
         """Half a line, or the one that says how the run ended, which waits for the model and the predictions."""
         self._asked: set[str] = set()
@@ -93,20 +90,19 @@ class _Mirror:
         self._connected: float | None = None
 
     def continue_events(self) -> None:
-        """If an earlier mirror said that it ends, say that the run goes on."""
-        found = self._events_here()
-        if found and isinstance(found[-1], events.RunFinished):
+        """If the last event here is the end of an earlier mirror or attempt, add that the run continues."""
+        last = self._last_event()
+        if isinstance(last, events.RunFinished):
             record = self._folder.process_record()
             attempt = record.attempt if record else 1
-            # At the time of the last event, because the run did not pause meanwhile: what lies before a resume does not count.
-            resumed = events.RunResumed(time=found[-1].time, attempt=attempt, from_step=_last_step(found))
-            self._append(events.encode(resumed))
+            # With the time of the last event: the run did not pause, and time before a resume would not be counted.
+            self._append(events.encode(events.RunResumed(time=last.time, attempt=attempt, from_step=self._state.step)))
 
     def follow(self) -> int:
         """Follow over one connection. Raises ConnectionLost; OSError if something cannot be written here."""
         self._connected = None
         self._held = b""
-        self._asked.clear()  # whether a request arrived is unknown
+        self._asked.clear()  # a request may have been lost with the connection
         try:
             machine = find_machine(self._remote.machine)
         except InputError as error:
@@ -114,8 +110,8 @@ class _Mirror:
         with connect(self._remote.machine, machine) as (connection, _):
             self._connected = time.monotonic()
             self._report_return()
-            offsets = {EVENTS: self._position.events, LOG: self._position.log}
-            connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._position.files, checkpoints=machine.checkpoints))  # fmt: skip
+            offsets = {EVENTS: self._state.events, LOG: self._state.log}
+            connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints))  # fmt: skip
             while True:
                 received, content = connection.receive(POLL_SECONDS) or (None, b"")
                 match received:
@@ -144,7 +140,7 @@ class _Mirror:
         return False
 
     def detach(self) -> int:
-        """End here, and leave the run going on there."""
+        """End here and let the run continue there."""
         sentence = message(
             "Burnish no longer follows this run, which continues on {machine}; resume it to see what it has done",
             machine=self._remote.machine,
@@ -152,7 +148,7 @@ class _Mirror:
         return self._finish("interrupted", sentence)
 
     def fail(self, reason: str) -> int:
-        """End here because the copy cannot go on, whatever the network does."""
+        """End here because copying cannot continue, even with a connection."""
         return self._finish("failed", reason)
 
     def report_loss(self, reason: str) -> None:
@@ -188,28 +184,30 @@ class _Mirror:
             self._take_events(piece, content)
         elif piece.name == LOG:
             _log(content.decode(errors="replace"))
-            self._position.log = piece.offset + len(content)
-            self._write_position()
-        elif piece.total is not None and _is_copied(piece.name):
+            self._state.log = piece.offset + len(content)
+            self._write_state()
+        elif piece.total is not None and is_copied(piece.name):
             self._take_file(piece, content, piece.total)
         else:
             raise InputError(
-                "{machine} sent a file that is no part of a run ({name}); is it still your machine?",
+                "{machine} sent a file that does not belong to a run ({name}); is it still your machine?",
                 machine=self._remote.machine,
                 name=repr(piece.name[:100]),
             )
 
     def _take_events(self, piece: protocol.Piece, content: bytes) -> None:
-        """Append whole lines, but hold a last one that ends the run until everything else is here."""
-        if piece.offset < self._position.events:  # its events were deleted there, and started again
-            self._held, self._position.events_here = b"", 0
+        """Append whole lines, but hold back a last one that ends the run until all files are here."""
+        if piece.offset < self._state.events:  # the events were deleted there and began anew
+            self._held, self._state.events_here = b"", 0
         lines = self._held + content
         end = lines.rfind(b"\n") + 1
         if len(lines) - end > events.LONGEST_LINE_BYTES:
             raise InputError(
-                "{machine} sent an event that never ends; update Burnish there", machine=self._remote.machine
+                "{machine} sent a line that is too long for an event; update Burnish there",
+                machine=self._remote.machine,
             )
         found = [*events.decode_all(lines[:end].split(b"\n"))]
+        self._state.step = _last_step(found, self._state.step)
         if end == len(lines) and found and isinstance(found[-1], events.RunFinished):
             end = lines.rfind(b"\n", 0, -1) + 1
         self._held = lines[end:]
@@ -220,19 +218,19 @@ class _Mirror:
                 if event.request in self._folder.requests():
                     self._folder.clear_request(event.request)
 
-    def _append(self, lines: bytes, position: int | None = None) -> None:
-        """Append whole lines, then record how far the copy has come. What was not recorded is written again."""
+    def _append(self, lines: bytes, offset: int | None = None) -> None:
+        """Append whole lines, then record it. Lines that were not recorded are written again."""
         if lines:
             descriptor = open_inside(self._folder.path, EVENTS, os.O_WRONLY | os.O_CREAT)
             with os.fdopen(descriptor, "wb") as file:
-                file.seek(min(self._position.events_here, os.fstat(descriptor).st_size))
+                file.seek(min(self._state.events_here, os.fstat(descriptor).st_size))
                 file.truncate()  # a line of which only a part found room
                 file.write(lines)
                 file.flush()
-                self._position.events_here = file.tell()
-        if position is not None:
-            self._position.events = position
-        self._write_position()
+                self._state.events_here = file.tell()
+        if offset is not None:
+            self._state.events = offset
+        self._write_state()
 
     def _take_file(self, piece: protocol.Piece, content: bytes, total: int) -> None:
         if piece.offset == 0:
@@ -240,7 +238,7 @@ class _Mirror:
         if (piece.name, piece.offset, total) != self._arriving or piece.offset + len(content) > total:
             raise InputError("{machine} sent the pieces of a file out of order; update Burnish there", machine=self._remote.machine)  # fmt: skip
         self._arriving = (piece.name, piece.offset + len(content), total)
-        beside = f"{piece.name}{_INCOMPLETE}"
+        beside = f"{piece.name}{INCOMPLETE}"
         flags = os.O_WRONLY | os.O_CREAT | (0 if piece.offset else os.O_TRUNC)
         with os.fdopen(open_inside(self._folder.path, beside, flags), "wb") as file:
             file.seek(piece.offset)
@@ -250,12 +248,12 @@ class _Mirror:
             file.flush()
             os.fsync(file.fileno())
         (self._folder.path / beside).replace(self._folder.path / piece.name)
-        self._position.files[piece.name] = [total, piece.modified]
-        self._write_position()
+        self._state.files[piece.name] = [total, piece.modified]
+        self._write_state()
 
     def _expect_file(self, name: str, total: int) -> None:
         """Make room for a file. Raises OSError if there is none, InputError if there are too many files."""
-        if len(self._position.files) >= MOST_FILES:
+        if len(self._state.files) >= MOST_FILES:
             raise InputError("{machine} sent more files than a run has; is it still your machine?", machine=self._remote.machine)  # fmt: skip
         if total > shutil.disk_usage(self._folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -266,15 +264,15 @@ class _Mirror:
 
     def _remove_vanished(self, there: Collection[str]) -> None:
         """Remove copies of files that are no longer there, such as the weights of an earlier attempt."""
-        for name in sorted(self._position.files.keys() - set(there)) if there else ():
-            if _is_copied(name):  # who sends a run's folder around writes this record too
+        for name in sorted(self._state.files.keys() - set(there)) if there else ():
+            if is_copied(name):  # this record, too, may come from a stranger
                 (self._folder.path / name).unlink(missing_ok=True)
-            del self._position.files[name]
+            del self._state.files[name]
 
     def _end(self, ended: protocol.Ended) -> int:
         self._remove_vanished(ended.files)
         if self._held.endswith(b"\n"):
-            self._append(self._held, self._position.events + len(self._held))
+            self._append(self._held, self._state.events + len(self._held))
             return 0
         machine = self._remote.machine
         if ended.state in ENDS.values():  # before there was an engine that could say so
@@ -284,31 +282,32 @@ class _Mirror:
             return self._finish("failed", message("the run's folder on {machine} was deleted", machine=machine))
         if ended.life == "lost":
             return self._finish("failed", message("the run ended on {machine} without saying how; resume it to continue from its last checkpoint", machine=machine))  # fmt: skip
-        reason = one_line(ended.reason) or message("the run ended before it could say how")
+        reason = one_line(ended.reason) or message("the run ended without giving a reason")
         return self._finish("failed", f"{machine}: {reason}")
 
     def _finish(self, state: str, sentence: str) -> int:
-        """Say by an event of this computer how it ends here."""
+        """Append an end of this computer's own."""
         _log(f"{sentence}\n")
-        step = _last_step(self._events_here())
-        finished = events.RunFinished(time=time.time(), state=state, step=step, message=sentence, code="mirror")
-        with suppress(FileNotFoundError):  # without a folder there is nobody to tell
+        finished = events.RunFinished(
+            time=time.time(), state=state, step=self._state.step, message=sentence, code="mirror"
+        )
+        with suppress(FileNotFoundError):  # the folder was deleted
             self._append(events.encode(finished))
         return int(state == "failed")
 
-    def _events_here(self) -> list[events.AnyEvent]:
+    def _last_event(self) -> events.AnyEvent | None:
+        """The last recorded event here."""
         try:
             with (self._folder.path / EVENTS).open("rb") as file:
-                return [*events.decode_all(events.lines_of(file, self._position.events_here))]
-        except OSError:
-            return []
+                file.seek(max(0, self._state.events_here - events.LONGEST_LINE_BYTES))
+                lines = file.read(self._state.events_here - file.tell())
+        except FileNotFoundError:
+            return None
+        return events.decode(lines[lines.rfind(b"\n", 0, -1) + 1 :])
 
-    def _write_position(self) -> None:
-        write_json(self._path, asdict(self._position))
-
-
-def _is_copied(name: str) -> bool:
-    return _COPIED.fullmatch(name) is not None and all(map(is_file_name, name.split("/")))
+    def _write_state(self) -> None:
+        # Not flushed to the disk, as this happens several times per second.
+        write_whole(self._path, json.dumps(asdict(self._state)).encode(), durable=False)
 
 
 def _log(text: str) -> None:
@@ -317,17 +316,18 @@ def _log(text: str) -> None:
     sys.stdout.flush()
 
 
-def _last_step(found: list[events.AnyEvent]) -> int:
-    return next((event.step for event in reversed(found) if isinstance(event, events.StepFinished)), 0)
+def _last_step(found: list[events.AnyEvent], before: int) -> int:
+    for event in reversed(found):
+        if isinstance(event, events.StepFinished):
+            return event.step
+        if isinstance(event, events.RunResumed):
+            return event.from_step
+    return before
 
 
-def _read_position(path: Path) -> _Position:
+def _read_state(path: Path) -> MirrorState:
     try:
         values = parse_json(read_unlinked(path, RECORD_BYTES))
-        return _Position(int(values["events"]), int(values["events_here"]), int(values["log"]), dict(values["files"]))
-    except FileNotFoundError:
-        return _Position()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            "{path} is damaged; delete the run here, then bring it back with burnish adopt", path=path
-        ) from error
+        return MirrorState(**{name: type(default)(values[name]) for name, default in asdict(MirrorState()).items()})
+    except (OSError, ValueError, KeyError, TypeError):  # lost or damaged, for example when the power failed
+        return MirrorState()

@@ -1,20 +1,36 @@
 """What two computers say to each other over ssh: a line of JSON each, followed by as many bytes as it announces."""
 
+import queue
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import IO
 
 import msgspec
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import is_file_name
 from backend.contract.safe_text import one_line
 
 GREETING_LINE = b"burnish agent 1\n"
-"""The first line of the agent. Whatever a login shell prints before it is passed over."""
+"""The first line of the agent. Whatever a login shell prints before it is skipped."""
+MOST_NOISE = 1_000_000
+"""Bytes that a login shell may print before the agent greets."""
 LONGEST_LINE = 16_000_000
 """Of a message: a model's folder has hundreds of files, a data folder thousands."""
 PIECE = 4_000_000
 """Bytes of a file that are sent at once."""
 
+# The files of a run that are copied. All others are the run's own records, which each computer writes itself.
+EVENTS, LOG = "events.jsonl", "process.log"
+GROWING = (EVENTS, LOG)
+RECORDS = ("plan.json", "facts.json")
+RESULTS = ("model/*", "model/*/*", "predictions*.csv", "predictions*.parquet")
+CHECKPOINTS = ("checkpoints/*/*", "checkpoints/*/*/*")
+INCOMPLETE = ".part"
+"""The suffix of a file of which some pieces have not arrived yet."""
 
 Report = Callable[[int, int, str], None]
 """Called with what is done, of how much, and the unit."""
@@ -127,7 +143,6 @@ class Refused(Message, frozen=True, tag=True):
     """Why something was not done, as one sentence."""
 
     reason: str
-    code: int = 2
 
 
 class Piece(Message, frozen=True, tag=True):
@@ -180,6 +195,15 @@ class ConnectionLost(Exception):
     """The other side is gone; the message says why, as far as that is known."""
 
 
+def is_copied(name: str) -> bool:
+    """Whether a file with this relative name may be copied from one computer to another as a whole."""
+    parts = name.split("/")
+    patterns = (pattern.split("/") for pattern in (*RECORDS, *RESULTS, *CHECKPOINTS))
+    return all(map(is_file_name, parts)) and any(
+        len(parts) == len(pattern) and all(map(fnmatchcase, parts, pattern)) for pattern in patterns
+    )
+
+
 def send(stream: IO[bytes], message: Message, content: bytes | memoryview = b"") -> None:
     """Send a message with its content. Raises ConnectionLost."""
     if content:
@@ -210,3 +234,49 @@ def receive(stream: IO[bytes]) -> tuple[AnyMessage, bytes]:
     if len(content) < message.size:
         raise ConnectionLost("")
     return message, content
+
+
+class Inbox:
+    """The messages of a stream, received by a thread, so that waiting for one can time out."""
+
+    def __init__(self, stream: IO[bytes], *, after: bytes = b"") -> None:
+        """Whatever comes before the line `after` is skipped."""
+        self._stream, self._after = stream, after
+        self._messages: queue.Queue[tuple[AnyMessage, bytes] | Exception] = queue.Queue(maxsize=8)
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread.start()
+
+    def take(self, seconds: float) -> tuple[AnyMessage, bytes] | None:
+        """The next message and its content; None if none arrives in time. Raises as `receive`."""
+        try:
+            message = self._messages.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    def drain(self, seconds: float) -> None:
+        """Drop what still arrives until the stream ends, so that the other side is not blocked."""
+        until = time.monotonic() + seconds
+        while self._thread.is_alive() and time.monotonic() < until:
+            with suppress(queue.Empty):
+                self._messages.get(timeout=0.05)
+
+    def _receive(self) -> None:
+        with self._stream:
+            try:
+                self._skip_noise()
+                while True:
+                    self._messages.put(receive(self._stream))
+            except (ConnectionLost, InputError) as error:
+                self._messages.put(error)
+            except OSError as error:
+                self._messages.put(ConnectionLost(str(error)))
+
+    def _skip_noise(self) -> None:
+        skipped = 0
+        while self._after and (line := self._stream.readline(MOST_NOISE)) != self._after:
+            skipped += len(line)
+            if not line or skipped > MOST_NOISE:
+                raise ConnectionLost("")

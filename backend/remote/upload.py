@@ -2,7 +2,6 @@
 
 import glob
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from itertools import takewhile
@@ -23,16 +22,16 @@ _OF_TRAINING = ("checkpoint-*", "*.pt", "*.pth", "training_args.bin", "events.ou
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The files behind one path of a spec: relative name → file, and what follows the tree's folder in the new path."""
+class _Tree:
+    """The files behind one path of a spec: relative name → file, and the path inside the tree that the spec will name."""
 
     files: dict[str, Path]
-    inner: str
+    path: str
 
 
 @dataclass
 class Upload:
-    """The files of a spec by digest, the trees that they form, and the values of the spec that become paths there."""
+    """The files of a spec by digest, the trees that they form, and the values of the spec that change with them."""
 
     files: dict[str, Path] = field(default_factory=dict)
     trees: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -54,23 +53,25 @@ class Upload:
         return {key: there(value) for key, value in self.values.items()}
 
 
-def collect(spec: RunSpec, report: Report) -> Upload:
+def prepare_upload(spec: RunSpec, report: Report) -> Upload:
     """Find and hash everything that a resolved spec names on this computer. Raises InputError."""
-    paths = dict(_paths_of(spec))
+    paths = {key: value for key, value in spec_paths(spec.model_dump()).items() if _is_local(key, value)}
     has_pairs = spec.data.source == "parallel"
-    found = {key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()}
-    every = {path for ones in found.values() for one in ones for path in one.files.values()}
-    digests = _hash(every, report)
+    trees = {key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()}
+    digests = _hash({path for several in trees.values() for tree in several for path in tree.files.values()}, report)
     upload = Upload(before=paths)
-    for key, ones in found.items():
-        inner = []
-        for one in ones:
-            tree = {name: digests[path] for name, path in one.files.items()}
-            upload.trees[tree_name(tree)] = tree
-            upload.files.update({digests[path]: path for path in one.files.values()})
-            inner.append(f"{tree_name(tree)}/{one.inner}")
-        upload.values[key] = inner if isinstance(paths[key], list) else inner[0]
+    for key, several in trees.items():
+        sent = [_add(upload, tree, digests) for tree in several]
+        upload.values[key] = sent if isinstance(paths[key], list) else sent[0]
     return upload
+
+
+def _add(upload: Upload, tree: _Tree, digests: dict[Path, str]) -> str:
+    """Add the files of a tree to what is sent; returns the path that the spec will name."""
+    content = {name: digests[path] for name, path in tree.files.items()}
+    upload.trees[tree_name(content)] = content
+    upload.files.update({digests[path]: path for path in tree.files.values()})
+    return f"{tree_name(content)}/{tree.path}"
 
 
 def restore_paths(text: str, before: dict[str, Any]) -> str:
@@ -78,47 +79,42 @@ def restore_paths(text: str, before: dict[str, Any]) -> str:
     return spec_file.dump(spec_file.set_values(spec_file.parse(text), before))
 
 
-def named_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a resolved spec by which it names data and model. Raises InputError."""
+def spec_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """Dotted key → value of everything by which a resolved spec names data and model. Raises InputError."""
     data = values["data"]
     source = registry.find("source", data["source"], "data.source")
     model = {f"model.{name}": values["model"][name] for name in ("name_or_path", "tokenizer")}
     return model | {f"data.{name}": data[name] for name in source.path_fields if name in data}
 
 
-def _paths_of(spec: RunSpec) -> Iterable[tuple[str, Any]]:
-    for key, value in (("model.name_or_path", spec.model.name_or_path), ("model.tokenizer", spec.model.tokenizer)):
-        if value and Path(value).exists():  # else a name on the hub, which the other computer downloads itself
-            yield key, value
-    source = registry.find("source", spec.data.source, "data.source")
-    values = spec.data.model_dump()
-    for name in source.path_fields:
-        if isinstance(values.get(name), str | list) and values[name]:
-            yield f"data.{name}", values[name]
+def _is_local(key: str, value: Any) -> bool:
+    if key.startswith("model."):
+        return bool(value) and Path(value).exists()  # else a name on the hub, which the other computer downloads itself
+    return isinstance(value, str | list) and bool(value)
 
 
 def _listed(value: str | list[str]) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
-def _find(text: str, key: str, *, has_pairs: bool) -> _Found:
+def _find(text: str, key: str, *, has_pairs: bool) -> _Tree:
     path = Path(text)
     if has_pairs and key.startswith("data.") and (files := _pair_files(path)):
-        return _Found(files, path.name)
+        return _Tree(files, path.name)
     if path.is_dir():
         # Under its own name, by which a run there calls its model.
         left_out = _OF_TRAINING if key.startswith("model.") else ()
         inside = [one for one in sorted(path.rglob("*")) if _is_sent(one, path, left_out)]
         if not inside:
             raise InputError("{key}: {path} contains no files", key, key=key, path=path)
-        return _Found({one.relative_to(path.parent).as_posix(): one for one in inside}, path.name)
+        return _Tree({one.relative_to(path.parent).as_posix(): one for one in inside}, path.name)
     if path.exists():
-        return _Found({path.name: path}, path.name)
+        return _Tree({path.name: path}, path.name)
     if not glob.has_magic(text):
         raise InputError("{key}: {path} does not exist", key, key=key, path=path)
     base = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
     files = {one.relative_to(base).as_posix(): one for one in pattern_files(text)}
-    return _Found(files, path.relative_to(base).as_posix())
+    return _Tree(files, path.relative_to(base).as_posix())
 
 
 def _pair_files(path: Path) -> dict[str, Path]:

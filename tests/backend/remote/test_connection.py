@@ -88,7 +88,10 @@ def test_half_sent_file_goes_on_where_it_ended(machine: Machine, place: Path, bi
 
 
 def test_damaged_file_is_refused_and_forgotten(machine: Machine, place: Path, big: Path) -> None:
-    with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="lab: a file arrived damaged"):
+    with (
+        connect("lab", machine) as (connection, _),
+        pytest.raises(InputError, match="lab: a file was damaged on its way"),
+    ):
         connection.put_files({"a" * 64: big}, PLENTY, _quiet)
     assert list((place / "files").iterdir()) == []
 

@@ -192,6 +192,22 @@ def test_what_was_copied_but_not_recorded_is_copied_once(far: FarRun, near: RunF
     assert _steps(near) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("record", [None, b"", b'{"events": 1}'])
+def test_lost_record_only_costs_copying_again(far: FarRun, near: RunFolder, until: Until, record: bytes | None) -> None:
+    far.step(1)
+    copying = Mirror(near)
+    until(lambda: _steps(near) == [1])
+    near.request("interrupt")
+    assert copying.join() == 0
+    near.clear_requests()
+    path = near.path / "mirror.json"
+    path.write_bytes(record) if record is not None else path.unlink()
+    far.step(2)
+    far.finish()
+    assert Mirror(near).join() == 0
+    assert near.events.read_bytes() == far.folder.events.read_bytes()
+
+
 def test_line_that_found_no_room_is_written_again(far: FarRun, near: RunFolder, until: Until) -> None:
     far.step(1)
     copying = Mirror(near)

@@ -33,8 +33,8 @@ def _spec(train: object, model: str = "some/model", **data: object) -> RunSpec:
     return resolve.resolve(values, Path("/"))
 
 
-def _collect(spec: RunSpec) -> upload.Upload:
-    return upload.collect(spec, lambda done, total, unit: None)
+def _prepare(spec: RunSpec) -> upload.Upload:
+    return upload.prepare_upload(spec, lambda done, total, unit: None)
 
 
 @pytest.fixture
@@ -45,24 +45,24 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_file_keeps_its_name(folder: Path) -> None:
-    found = _collect(_spec(str(folder / "a.csv")))
+    found = _prepare(_spec(str(folder / "a.csv")))
     assert list(found.files.values()) == [folder / "a.csv"]
     assert str(found.values_there("/far/data")["data.train"]).endswith("/a.csv")
 
 
 def test_list_of_files_stays_a_list(folder: Path) -> None:
-    found = _collect(_spec([str(folder / "a.csv"), str(folder / "b.csv")]))
+    found = _prepare(_spec([str(folder / "a.csv"), str(folder / "b.csv")]))
     assert [Path(one).name for one in found.values_there("/far")["data.train"]] == ["a.csv", "b.csv"]
 
 
 def test_pattern_sends_only_what_it_matches(folder: Path) -> None:
-    found = _collect(_spec(str(folder / "*.csv")))
+    found = _prepare(_spec(str(folder / "*.csv")))
     assert {path.name for path in found.files.values()} == {"a.csv", "b.csv"}
     assert found.values["data.train"].endswith("/*.csv")
 
 
 def test_folder_is_sent_without_hidden_files(folder: Path) -> None:
-    found = _collect(_spec(str(folder)))
+    found = _prepare(_spec(str(folder)))
     assert {path.name for path in found.files.values()} == {"a.csv", "b.csv", "notes.txt"}
 
 
@@ -78,13 +78,13 @@ def test_both_files_of_a_pair_are_sent(tmp_path: Path, name: str) -> None:
         "model": {"name_or_path": "some/model"},
         "data": {"source": "parallel", "train": str(tmp_path / name), "source_ending": "en", "target_ending": "es"},
     }
-    found = _collect(resolve.resolve(values, Path("/")))
+    found = _prepare(resolve.resolve(values, Path("/")))
     assert {path.name for path in found.files.values()} == {"corpus.en.gz", "corpus.es.gz"}
     assert str(found.values_there("/far")["data.train"]).endswith(f"/{name}")
 
 
 def test_model_is_called_by_its_name_there(folder: Path) -> None:
-    found = _collect(_spec(str(folder / "a.csv"), BERT))
+    found = _prepare(_spec(str(folder / "a.csv"), BERT))
     assert Path(found.values_there("/far")["model.name_or_path"]).name == "bert-tiny"
 
 
@@ -99,7 +99,7 @@ def test_what_trainer_leaves_beside_a_model_is_not_sent(folder: Path, tmp_path_f
     ):
         (model / name).parent.mkdir(exist_ok=True)
         (model / name).write_text(name)
-    found = _collect(_spec(str(folder / "a.csv"), str(model)))
+    found = _prepare(_spec(str(folder / "a.csv"), str(model)))
     assert {path.name for path in found.files.values()} == {"a.csv", "config.json", "model.safetensors"}
     assert len(found.files) == 3
 
@@ -109,28 +109,28 @@ def test_link_out_of_a_folder_is_not_sent(folder: Path, tmp_path_factory: pytest
     secret.write_text("private")
     (folder / "c.csv").symlink_to(secret)
     with pytest.raises(InputError, match="points outside"):
-        _collect(_spec(str(folder)))
+        _prepare(_spec(str(folder)))
 
 
 def test_local_model_is_sent_and_one_of_the_hub_is_not(folder: Path) -> None:
-    assert "model.name_or_path" in _collect(_spec(str(folder / "a.csv"), BERT)).values
-    assert "model.name_or_path" not in _collect(_spec(str(folder / "a.csv"), "bert-base-cased")).values
+    assert "model.name_or_path" in _prepare(_spec(str(folder / "a.csv"), BERT)).values
+    assert "model.name_or_path" not in _prepare(_spec(str(folder / "a.csv"), "bert-base-cased")).values
 
 
 def test_equal_content_is_sent_once(folder: Path) -> None:
     (folder / "b.csv").write_bytes((folder / "a.csv").read_bytes())
-    found = _collect(_spec([str(folder / "a.csv"), str(folder / "b.csv")]))
+    found = _prepare(_spec([str(folder / "a.csv"), str(folder / "b.csv")]))
     assert len(found.files) == 1
 
 
 def test_missing_file_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"data\.train.*gone\.csv does not exist"):
-        _collect(_spec(str(folder / "gone.csv")))
+        _prepare(_spec(str(folder / "gone.csv")))
 
 
 def test_spec_that_comes_back_has_the_paths_of_this_computer(folder: Path) -> None:
     spec = _spec(str(folder / "a.csv"), BERT)
-    found = _collect(spec)
+    found = _prepare(spec)
     values = spec_file.set_values(spec.model_dump(mode="json"), found.values_there("/far/data"))
     values["training"]["batch_size"] = 16  # resolved there
     back = spec_file.parse(upload.restore_paths(spec_file.dump(values), found.before))
