@@ -21,6 +21,7 @@ from backend.contract.processes import INTERRUPTIONS, on_interruption, python_co
 from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
     ENDS,
+    INTERRUPTED_EXIT_CODE,
     WHOLE_COMPUTER,
     DeviceRequest,
     ExitRecord,
@@ -63,7 +64,9 @@ def supervise(
     *,
     queue: DeviceRequest | None = None,
 ) -> int:
-    """Run `command` as the run's next attempt; 0 on success, 1 on failure, 2 if the run cannot be started.
+    """Run `command` as the run's next attempt; returns the exit code.
+
+    0 on success, 1 on failure, 2 if the run cannot be started, INTERRUPTED_EXIT_CODE if it was interrupted from outside.
 
     With `queue` it starts when earlier runs of the same folder leave it these devices.
     """
@@ -208,7 +211,9 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
         _print_error(message("{path}: the result of the run cannot be written: {error}", path=folder.path, error=error))
         return 1
-    return 0 if record.returncode == 0 else 1
+    if record.state == ENDS["interrupt"]:
+        return INTERRUPTED_EXIT_CODE
+    return 1 if record.has_failed else record.returncode
 
 
 class _Shutdown:
@@ -235,7 +240,7 @@ class _Shutdown:
 
     def message(self, returncode: int, killed_by: str) -> str:
         """One sentence on how the engine ended; empty if it ended well."""
-        if returncode == 0:
+        if returncode in (0, INTERRUPTED_EXIT_CODE):
             return ""
         if returncode > 0:
             return message(

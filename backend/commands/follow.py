@@ -16,7 +16,7 @@ from backend.contract.metrics import is_at_chance
 from backend.contract.processes import on_interruption
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import RunFolder, exit_code
 from backend.contract.run.queue import queue_of
 from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
@@ -27,8 +27,6 @@ FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
 QUEUE_POLL_SECONDS = 2.0
 """Between two looks at the locks of all runs."""
-INTERRUPTED_EXIT_CODE = 75
-"""Exit code of a run that was interrupted from outside: EX_TEMPFAIL of sysexits; a script can resume it."""
 MAX_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
 
@@ -47,8 +45,8 @@ class RunOutcome:
 
     @property
     def exit_code(self) -> int:
-        """1 for a failed or lost run, INTERRUPTED_EXIT_CODE for an interrupted one, else 0."""
-        return {"failed": 1, "lost": 1, "interrupted": INTERRUPTED_EXIT_CODE}.get(self.state, 0)
+        """That of the command that follows the run."""
+        return exit_code(self.state)
 
     def as_json(self) -> str:
         """The result as one line of JSON."""

@@ -238,9 +238,7 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
         return finished.state, finished.message
     if record := folder.exit_record():
         unsaid = "the run ended without saying how" if folder.events.exists() else MISSING
-        ended_well = (
-            record.returncode == 0 and not folder.events.exists()
-        )  # paused, stopped or finished: the events knew
+        ended_well = not record.has_failed and not folder.events.exists()  # the events knew how
         if ended_well and not record.message and folder.has_results():
             return "finished", NO_CURVES
         return "lost" if ended_well else "failed", record.message or unsaid

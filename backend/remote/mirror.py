@@ -19,7 +19,7 @@ from backend.contract.errors import NO_ROOM, InputError, describe_system_error
 from backend.contract.machines import find_machine
 from backend.contract.messages import message
 from backend.contract.run import events
-from backend.contract.run.folder import ENDS, RemoteRun, RunFolder
+from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, exit_code
 from backend.contract.safe_files import open_inside, read_unlinked, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.remote import protocol
@@ -293,7 +293,7 @@ class _Mirror:
         )
         with suppress(FileNotFoundError):  # the folder was deleted
             self._append(events.encode(finished))
-        return int(state == "failed")
+        return exit_code(state)
 
     def _last_event(self) -> events.AnyEvent | None:
         """The last recorded event here."""

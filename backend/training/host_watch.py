@@ -115,7 +115,7 @@ class Watch:
 
     def _recorded(self, number: int) -> RunFailed | None:
         record = self._run.host(number).exit_record()
-        if record is None or record.returncode == 0:
+        if record is None or not record.has_failed:
             return None
         return RunFailed(
             "{number} disappeared: {message}",

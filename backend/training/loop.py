@@ -20,7 +20,7 @@ from backend.contract.run.events import (
     RunFinished,
     StepFinished,
 )
-from backend.contract.run.folder import ENDS, RunFolder
+from backend.contract.run.folder import ENDS, RunFolder, exit_code
 from backend.contract.spec import RunSpec
 from backend.engines.engine import Batch
 from backend.hardware.devices import count_processes
@@ -70,7 +70,7 @@ def run(folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = Fals
         log.close()
     if attempt.ended.state == "failed" and hosts.count > 1:
         end_at_once()  # what a framework does at the exit of a process waits for minutes for a host that is gone
-    return 1 if attempt.ended.state == "failed" else 0
+    return exit_code(attempt.ended.state)
 
 
 def end_at_once(code: int = 1) -> NoReturn:

@@ -23,7 +23,7 @@ from backend.contract.redaction import redact
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, RunFinished, RunResumed, StepFinished
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder, exit_code
 from backend.contract.safe_files import open_inside
 from backend.engines.hosts import EngineOfProcesses
 from backend.hardware.devices import count_processes
@@ -33,6 +33,7 @@ from backend.training.event_log import EventLog, read_events
 from backend.training.failures.failure import FailureContext, failure_event
 
 POLL_SECONDS = 0.1
+FAILED = exit_code("failed")
 LEAVE_SECONDS = 20.0
 """How long the others may take to end after the first one."""
 SHOWN_LINES, SHOWN_CHARACTERS = 3, 400
@@ -62,7 +63,7 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int
             if rank:
                 engine.follow()
                 return 0
-            if loop.run(folder, spec):
+            if (code := loop.run(folder, spec)) == FAILED:
                 loop.end_at_once()  # the others are waiting for the next call, and this process for nothing
     except Exception as error:
         traceback.print_exc()
@@ -72,7 +73,7 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int
             loop.end_at_once()
     with suppress(RunFailed):  # one hangs, and is killed: the run itself is complete
         engine.leave_processes()
-    return 0
+    return code
 
 
 def _launch(folder: RunFolder, count: int) -> int:
@@ -86,7 +87,7 @@ def _launch(folder: RunFolder, count: int) -> int:
         finally:
             _end(processes)
     if failed is None:
-        return 0
+        return processes[0].returncode
     return _explain(folder, failed, processes[failed].returncode, started, kills)
 
 
@@ -122,7 +123,7 @@ def _watch(processes: Sequence["subprocess.Popen[bytes]"]) -> int | None:
     until = float("inf")
     while True:
         codes = [process.poll() for process in processes]
-        failed = next((rank for rank, code in enumerate(codes) if code), None)
+        failed = next((rank for rank, code in enumerate(codes) if code not in (None, 0, INTERRUPTED_EXIT_CODE)), None)
         if failed is not None or None not in codes or time.monotonic() >= until:
             return failed
         if codes[0] is not None:
@@ -154,7 +155,7 @@ def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kill
         last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills)
         log.write(last)
     log.close()
-    return 1 if last.state == "failed" else 0
+    return exit_code(last.state)
 
 
 def _last_step(events: Iterable[AnyEvent]) -> int:

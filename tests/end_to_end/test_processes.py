@@ -54,6 +54,18 @@ def test_a_killed_process_ends_the_run_by_its_rank_and_one_process_resumes_it(bu
 
 
 @pytest.mark.slow
+def test_all_processes_end_with_a_checkpoint_when_the_run_is_interrupted(burnish: Burnish):
+    process, folder = start_sharded(burnish)
+    os.kill(rank(folder, 1).pid, signal.SIGUSR1)
+    _, said = process.communicate(timeout=ENDS_WITHIN_SECONDS)
+    last = events_of(folder)[-1]
+    assert (process.returncode, last.state) == (75, "interrupted"), said
+    assert (record := folder.exit_record()) is not None
+    assert record.returncode == 75
+    assert Checkpoints(folder).latest() == last.step
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_three_processes_predict_what_one_predicts(burnish: Burnish, strategy: str):
     spec = burnish.spec(

@@ -44,6 +44,8 @@ def test_a_request_ends_the_training_with_a_checkpoint(burnish: Burnish, request
     folder = burnish.run_folder()
     assert done.returncode == code, done.stderr
     assert last_event(folder).state == state
+    assert (record := folder.exit_record()) is not None
+    assert record.returncode == code
     assert Checkpoints(folder).latest() == last_event(folder).step
     assert (folder.model / "model.safetensors").is_file() == (request_ == "stop")
     assert folder.open_request() is None

@@ -132,7 +132,7 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Run
 
 def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord | None) -> bool:
     """Whether nothing records how a successful run ended: it may be paused, stopped or finished."""
-    if record is None or record.returncode != 0 or record.state or record.message:
+    if record is None or record.has_failed or record.state or record.message:
         return False
     return state.finished is None and not folder.events.exists() and not folder.is_carried()
 

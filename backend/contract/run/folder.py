@@ -29,6 +29,8 @@ from backend.contract.safe_text import parse_json
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
 """Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
 REQUESTS = (*ENDS, "checkpoint")
+INTERRUPTED_EXIT_CODE = 75
+"""EX_TEMPFAIL of sysexits: the run was interrupted from outside, and a script can resume it."""
 GROWTH_SECONDS = 60.0
 """On another host or boot a run whose events have not grown for this long is lost."""
 
@@ -37,6 +39,11 @@ RECORD_BYTES = 1_000_000
 
 _HOST = "host-"
 Life = Literal["new", "alive", "ended", "lost"]
+
+
+def exit_code(state: str) -> int:
+    """The exit code of a process whose run ended in this state."""
+    return {"failed": 1, "lost": 1, ENDS["interrupt"]: INTERRUPTED_EXIT_CODE}.get(state, 0)
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,11 @@ class ExitRecord:
     """A value of ENDS if the attempt ended before there was an engine that could say so by an event."""
     killed_by: str = ""
     """Of a process that was killed: `memory` if the kernel did it for want of memory, else `signal`; empty if that is not known."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the process ended in another way than asked."""
+        return self.returncode not in (0, INTERRUPTED_EXIT_CODE)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from backend.commands.follow import (
-    INTERRUPTED_EXIT_CODE,
     EventReader,
     Follower,
     RunOutcome,
@@ -17,7 +16,7 @@ from backend.commands.follow import (
 from backend.commands.screen import ProgressScreen
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
 SECOND = events.encode(events.Warned(time=2, code="b", message="two"))

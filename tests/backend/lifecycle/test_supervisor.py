@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.processes import python_command
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -152,17 +152,22 @@ def test_told_to_end_it_asks_the_engine(folder: RunFolder, supervise, until, num
     assert (folder.path / "heard").read_text() == request_
 
 
+def test_supervisor_passes_on_that_the_run_was_interrupted(folder: RunFolder, supervise) -> None:
+    assert supervise("raise SystemExit(75)").wait() == INTERRUPTED_EXIT_CODE
+    assert (folder.exit_record().returncode, folder.exit_record().message) == (INTERRUPTED_EXIT_CODE, "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_engine_that_is_told_to_end_before_it_can_listen_was_interrupted(
     folder: RunFolder, supervise, until, number: signal.Signals
 ) -> None:
-    supervise(WAITS)
+    supervisor = supervise(WAITS)
     until((folder.path / "ready").exists)
     until(lambda: folder.process_record().engine_pid)
 
     os.kill(folder.process_record().engine_pid, number)
 
-    until(folder.exit_record)
+    assert supervisor.wait() == INTERRUPTED_EXIT_CODE
     assert folder.exit_record().state == "interrupted"
     assert number.name in folder.exit_record().message
 

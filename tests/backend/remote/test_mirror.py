@@ -13,6 +13,7 @@ from backend.commands.runs import summary
 from backend.contract.machines import Machine
 from backend.contract.run import events
 from backend.contract.run.folder import (
+    INTERRUPTED_EXIT_CODE,
     ExitRecord,
     ProcessRecord,
     RemoteRun,
@@ -276,7 +277,7 @@ def test_interruption_here_leaves_the_run_going_there(far: FarRun, near: RunFold
     copying = Mirror(near)
     until(lambda: _steps(near) == [1])
     near.request("interrupt")
-    assert copying.join() == 0
+    assert copying.join() == INTERRUPTED_EXIT_CODE
     assert far.folder.requests() == []
     assert (_last(near).state, _last(near).step) == ("interrupted", 1)
     near.clear_requests()  # as the supervisor of the next attempt does
@@ -383,7 +384,7 @@ def test_file_without_room_is_not_taken(near: RunFolder, use_ssh: UseSsh, tmp_pa
     copying = Mirror(near)
     until(lambda: "connection_lost" in _warnings(near))
     near.request("interrupt")
-    assert copying.join() == 0
+    assert copying.join() == INTERRUPTED_EXIT_CODE
     assert not near.model.exists()
     assert any("disk of this computer is full" in event.message for event in _events(near) if isinstance(event, events.Warned))  # fmt: skip
 
