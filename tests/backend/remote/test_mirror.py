@@ -199,7 +199,7 @@ def test_lost_record_only_costs_copying_again(far: FarRun, near: RunFolder, unti
     copying = Mirror(near)
     until(lambda: _steps(near) == [1])
     near.request("interrupt")
-    assert copying.join() == 0
+    assert copying.join() == INTERRUPTED_EXIT_CODE
     near.clear_requests()
     path = near.path / "mirror.json"
     path.write_bytes(record) if record is not None else path.unlink()
