@@ -1,6 +1,6 @@
 """Runs one attempt: waits its turn, starts the engine, forwards stop requests, ends its processes, records the outcome.
 
-`python -m backend.supervisor RUN [--queue [COUNT DEVICE …]]`, in its own session. It imports only the standard library and
+`python -m backend.supervisor RUN [--restarts MOST] [--queue [COUNT DEVICE …]]`, in its own session. It imports only the standard library and
 light modules of ours, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from backend import process_tree
+from backend import process_tree, restart
 from backend.contract.errors import NO_ROOM, InputError
 from backend.contract.messages import message
 from backend.contract.processes import INTERRUPTIONS, on_interruption, python_command
@@ -35,9 +34,11 @@ from backend.contract.safe_files import open_inside
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-QUEUE = "--queue"
+RESTARTS, QUEUE = "--restarts", "--queue"
 POLL_SECONDS = 0.5
 """Interval at which a waiting run checks the runs that block it and its own requests."""
+RESTART_SECONDS, LONGEST_PAUSE = 2.0, 60.0
+"""Pause before the first restart in a row; each one after it waits twice as long."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,16 @@ class GracePeriods:
 
 def main() -> int:
     """Supervise the run named on the command line."""
-    run, option, request = sys.argv[1:2], sys.argv[2:3], sys.argv[3:]
-    if not run or option not in ([], [QUEUE]) or not all(count.isdecimal() for count in request[:1]):
-        return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE} [COUNT DEVICE …]]")
+    run, options, most = sys.argv[1:2], sys.argv[2:], "0"
+    if options[:1] == [RESTARTS]:
+        most, options = "".join(options[1:2]), options[2:]
+    option, request = options[:1], options[1:]
+    counts = [most, *request[:1]]
+    if not run or option not in ([], [QUEUE]) or not all(count.isdecimal() for count in counts):
+        return _refuse(f"usage: python -m backend.supervisor RUN [{RESTARTS} MOST] [{QUEUE} [COUNT DEVICE …]]")
     folder = RunFolder(run[0])
     queue = (DeviceRequest(int(request[0]), tuple(request[1:])) if request else WHOLE_COMPUTER) if option else None
-    return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=queue)
+    return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=queue, max_restarts=int(most))
 
 
 def supervise(
@@ -63,8 +68,9 @@ def supervise(
     patience: GracePeriods = GracePeriods(),
     *,
     queue: DeviceRequest | None = None,
+    max_restarts: int = 0,
 ) -> int:
-    """Run `command` as the run's next attempt; returns the exit code.
+    """Run `command` as the run's next attempt, and as the ones after it if its process is killed; returns the exit code.
 
     0 on success, 1 on failure, 2 if the run cannot be started, INTERRUPTED_EXIT_CODE if it was interrupted from outside.
 
@@ -100,7 +106,7 @@ def supervise(
             )
         )
     try:
-        return _attempt(folder, command, patience, queue)
+        return _run(folder, command, patience, queue, max_restarts)
     except OSError as error:  # a record of the run could not be written
         if error.errno not in NO_ROOM:
             raise
@@ -113,7 +119,13 @@ def supervise(
         os.close(lock)
 
 
-def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: DeviceRequest | None) -> int:
+def _run(
+    folder: RunFolder,
+    command: Sequence[str],
+    patience: GracePeriods,
+    queue: DeviceRequest | None,
+    max_restarts: int,
+) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
     try:
@@ -132,18 +144,41 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     else:
         folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.
-    record = ProcessRecord(folder.next_attempt(), host_id(), boot_id(), os.getpid(), 0, time.time())
+    record = ProcessRecord(
+        folder.next_attempt(),
+        host_id(),
+        boot_id(),
+        os.getpid(),
+        0,
+        time.time(),
+        restart.newest_progress(folder),
+        max_restarts,
+    )
     folder.write_process_record(record)
     request = _wait_its_turn(folder, stopping)
     if request or not folder.exists():
         return _leave_queue(folder, record, request)
-    began, memory_kills = time.time(), count_memory_kills()
+    while True:
+        ended = _attempt(folder, command, record, stopping)
+        following = restart.restart_after(folder, record, ended.returncode, ended.killed_by)
+        if following is None or stopping.request:
+            return _record_exit(folder, replace(ended, message=restart.describe_end(folder, record, ended)))
+        _print_error(ended.message)
+        if not _pause(folder, stopping, following.restarts):
+            return _record_exit(folder, replace(ended, state=stopping.state(ended.returncode)))
+        record = replace(following, started=time.time())
+        folder.write_process_record(record)
+
+
+def _attempt(folder: RunFolder, command: Sequence[str], record: ProcessRecord, stopping: "_Shutdown") -> ExitRecord:
+    """Start the engine and wait until it and all that it started are gone."""
+    began, memory_kills = time.time(), restart.count_memory_kills()
     try:
         engine = _start(folder, command)
     except OSError as error:  # Python itself may be gone by now, if a program was updated while the run waited
         _print_error(str(error))
         why = message("the run could not be started: {error}", error=error)
-        return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
+        return ExitRecord(record.attempt, 1, time.time(), why)
     stopping.engine = engine
     folder.write_process_record(replace(record, engine_pid=engine.pid, started=began))
     _speak_to_log(folder)
@@ -152,27 +187,20 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
         _print_error(message("the engine left {left} processes behind, and they were killed", left=left))
-    ended_by = killed_by(returncode, memory_kills)
+    ended_by = restart.killed_by(returncode, memory_kills)
     why = stopping.message(returncode, ended_by)
-    ended = ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), ended_by)
-    return _record_exit(folder, ended)
+    return ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), ended_by)
 
 
-def count_memory_kills() -> int | None:
-    """How many processes the kernel has killed for want of memory since it booted; None if it does not say."""
-    try:
-        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
-
-
-def killed_by(returncode: int, kills_before: int | None) -> str:
-    """See `ExitRecord.killed_by`."""
-    kills = count_memory_kills()
-    if returncode != -9 or kills is None or kills_before is None:
-        return ""
-    return "memory" if kills > kills_before else "signal"
+def _pause(folder: RunFolder, stopping: "_Shutdown", restarts: int) -> bool:
+    """Wait before a restart; whether it is still wanted."""
+    until = time.monotonic() + min(RESTART_SECONDS * 2 ** (restarts - 1), LONGEST_PAUSE)
+    while True:
+        if stopping.request or not folder.exists() or folder.open_request() in ENDS:
+            return False
+        if time.monotonic() >= until:
+            return True
+        time.sleep(min(POLL_SECONDS, RESTART_SECONDS))
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
@@ -236,6 +264,7 @@ class _Shutdown:
 
     def disarm(self) -> None:
         """The engine has ended; stop escalating."""
+        self.engine = None
         self._wake_in(0)
 
     def message(self, returncode: int, killed_by: str) -> str:
@@ -253,18 +282,15 @@ class _Shutdown:
             return message("the run did not stop in time, so it was killed ({name})", name=name)
         if name in INTERRUPTIONS:
             return message("the run received {name} and stopped before it could save anything", name=name)
-        if name == "SIGKILL":
-            return kill_words(killed_by)
-        return message(
-            "the engine process was terminated by {name}; see {name_2} for a possible reason",
-            name=name,
-            name_2=self._folder.log.name,
-        )
+        return restart.death_words(-returncode, killed_by, self._folder.log.name)
 
     def state(self, returncode: int) -> str:
-        """`interrupted` if the signal came before the engine was listening, else empty."""
-        is_early = returncode < 0 and signal.Signals(-returncode).name in INTERRUPTIONS
-        return ENDS["interrupt"] if is_early and not self._is_killed else ""
+        """`interrupted` if the engine was told to end, and died before it was listening or could save; else empty."""
+        if returncode >= 0 or self._is_killed:
+            return ""
+        is_early = signal.Signals(-returncode).name in INTERRUPTIONS
+        is_told = "interrupt" in (self.request, self._folder.main_folder().open_request())
+        return ENDS["interrupt"] if is_early or is_told else ""
 
     def _send_request(self, request: str, *, is_warning: bool = False) -> None:
         if self._is_interrupted and not is_warning:
@@ -302,17 +328,6 @@ class _Shutdown:
     def _wake_in(self, seconds: float) -> None:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def kill_words(killed_by: str) -> str:
-    """How a process ended that got SIGKILL; see `ExitRecord.killed_by`."""
-    if killed_by == "memory":
-        return message("the engine process was killed (SIGKILL), because the system ran out of memory")
-    if killed_by == "signal":
-        return message(
-            "the engine process was killed (SIGKILL) by a person or another program; the system had enough memory"
-        )
-    return message("the engine process was killed (SIGKILL), which usually means that the system ran out of memory")
 
 
 def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]:

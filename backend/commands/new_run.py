@@ -155,12 +155,16 @@ def start(
     """
     from backend import registry
     from backend.hardware import devices
+    from backend.preflight import engine_choice
 
     request = None
     if queue:
         found = listed or devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
         request = devices.make_request(spec, found.devices, found.note)
-    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=request)
+    hardware = spec.hardware
+    if engine_choice.position(spec).count > 1:  # one host alone cannot start again
+        hardware = hardware.model_copy(update={"max_restarts": 0})
+    return registry.find("launcher", "local", "launcher")().start(folder, hardware, queue=request)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

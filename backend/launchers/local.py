@@ -22,9 +22,10 @@ class Local:
         self, folder: RunFolder, hardware: HardwareSection, *, queue: DeviceRequest | None = None
     ) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
-        waiting = ["--queue", str(queue.count), *queue.devices] if queue is not None else []
+        options = ["--restarts", str(hardware.max_restarts)]
+        options += ["--queue", str(queue.count), *queue.devices] if queue is not None else []
         supervisor = subprocess.Popen(
-            python_command("backend.supervisor", str(folder.path), *waiting),
+            python_command("backend.supervisor", str(folder.path), *options),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -99,7 +99,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint folder, ascending, verified or not."""
-        return sorted(int(path.name[5:]) for path in self._folder.checkpoints.glob("step-*") if path.name[5:].isdigit())
+        return self._folder.checkpoint_steps()
 
     def latest(self) -> int | None:
         """The highest step whose checkpoint verifies, or None."""

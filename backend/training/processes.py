@@ -14,14 +14,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
-from backend import process_tree, registry, supervisor
+from backend import process_tree, registry, restart, supervisor
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
-from backend.contract.messages import message
+from backend.contract.messages import join, message
 from backend.contract.processes import python_command
 from backend.contract.redaction import redact
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.events import AnyEvent, RunFinished, RunResumed, StepFinished
+from backend.contract.run.events import AnyEvent, RunFinished, RunResumed, StepFinished, Warned
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder, exit_code
 from backend.contract.safe_files import open_inside
@@ -34,6 +35,7 @@ from backend.training.failures.failure import FailureContext, failure_event
 
 POLL_SECONDS = 0.1
 FAILED = exit_code("failed")
+PROCESS_LOST = "process_lost"
 LEAVE_SECONDS = 20.0
 """How long the others may take to end after the first one."""
 SHOWN_LINES, SHOWN_CHARACTERS = 3, 400
@@ -77,7 +79,7 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int
 
 
 def _launch(folder: RunFolder, count: int) -> int:
-    started, kills = time.time(), supervisor.count_memory_kills()
+    started, kills = time.time(), restart.count_memory_kills()
     processes: list[subprocess.Popen[bytes]] = []
     with TemporaryDirectory(prefix="burnish-") as place:
         try:
@@ -153,9 +155,29 @@ def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kill
     if not isinstance(last, RunFinished) or last.time < started:
         step = _last_step(events)
         last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills)
+        if _will_restart(folder, last, returncode, kills):
+            sentence = join("; ", filter(None, (last.message, last.hint)))
+            log.write(Warned(time=time.time(), code=PROCESS_LOST, message=sentence))
+            log.close()
+            _die_of(-returncode)
         log.write(last)
     log.close()
     return exit_code(last.state)
+
+
+def _will_restart(folder: RunFolder, last: RunFinished, returncode: int, kills: int | None) -> bool:
+    """Whether the supervisor restarts the run if this process dies as the lost one did."""
+    record = folder.process_record()
+    if record is None or last.code != PROCESS_LOST:
+        return False
+    return restart.restart_after(folder, record, returncode, restart.killed_by(returncode, kills)) is not None
+
+
+def _die_of(number: int) -> NoReturn:
+    with suppress(OSError):  # SIGKILL has no handler
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    raise AssertionError(number)
 
 
 def _last_step(events: Iterable[AnyEvent]) -> int:
@@ -192,9 +214,9 @@ def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills:
             "rank {rank}: NCCL timed out while the GPUs exchanged numbers", "collective_failed", rank=rank
         )
         return failure_event(error, step, FailureContext(folder))
-    killed_by = supervisor.killed_by(returncode, kills)
+    killed_by = restart.killed_by(returncode, kills)
     if returncode == -9:
-        how = supervisor.kill_words(killed_by)
+        how = restart.kill_words(killed_by)
     elif returncode < 0:
         how = message("the process was terminated by {name}", name=signal.Signals(-returncode).name)
     else:
@@ -204,7 +226,7 @@ def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills:
         state="failed",
         step=step,
         message=message("rank {rank}: {sentence}", rank=rank, sentence=how),
-        code="process_lost",
+        code=PROCESS_LOST,
         hint=_end_of_log(folder, rank),
         mend=RunFix(resume=FailureContext(folder).can_resume),
     )

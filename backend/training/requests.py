@@ -1,5 +1,6 @@
 """Watches a run's request files several times a second, and notices if its folder disappears."""
 
+import os
 import time
 
 from backend.contract.errors import RunFailed
@@ -18,6 +19,7 @@ class Requests:
         self._folder, self._hosts = folder, hosts
         self._interval = interval
         self._looked = 0.0
+        self._supervisor = os.getppid()
         self._kept: dict[str, float] = {}
         """Answered requests whose files cannot be deleted, as another user's in a shared folder: kind → time of the file."""
 
@@ -32,6 +34,8 @@ class Requests:
         self._looked = now
         if not self._folder.exists():
             raise self._folder_gone_error()
+        if os.getppid() != self._supervisor:  # killed; only Linux ends this process with it
+            return "interrupt"
         return next((kind for kind in self._folder.requests() if self._is_open(kind)), None)
 
     def _is_open(self, kind: str) -> bool:

@@ -5,6 +5,7 @@ import os
 import time
 from typing import Any
 
+from backend import restart
 from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 from backend.contract.run.events import (
@@ -17,7 +18,7 @@ from backend.contract.run.events import (
     StepFinished,
     Warned,
 )
-from backend.contract.run.folder import RunFolder, write_json
+from backend.contract.run.folder import ProcessRecord, RunFolder, write_json
 from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
 from backend.contract.versions import CONTRACT_VERSION, PACKAGES_OF_A_RUN, installed_versions
@@ -48,6 +49,7 @@ def write_first_events(
     record = folder.process_record()
     attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
+    reason = _restart_words(folder, record, from_step)
     if first is None:  # in the first attempt, or if the file or its beginning was deleted
         first = RunStarted(
             time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
@@ -56,6 +58,8 @@ def write_first_events(
         )  # fmt: skip
         log.write(first)
         if not from_step and not any(isinstance(event, StepFinished) for event in earlier):
+            if reason:
+                stages.warn("restarted", reason)
             return
     log.remember(first)
     log.write(
@@ -69,6 +73,8 @@ def write_first_events(
             engine=spec.hardware.engine,
         )
     )
+    if reason:
+        stages.warn("restarted", reason)
     _write_removed(folder, log, earlier, from_step)
     lacks = missing_words(missing_steps(earlier, from_step))
     if lacks and not any(isinstance(event, Warned) and event.message == lacks for event in earlier):
@@ -87,6 +93,20 @@ def write_first_events(
                 changed=", ".join(changed),
             ),
         )
+
+
+def _restart_words(folder: RunFolder, record: ProcessRecord | None, from_step: int) -> str:
+    """Why the supervisor has restarted the run; empty if somebody else started this attempt."""
+    if record is None or not record.died_of:
+        return ""
+    values = {
+        "reason": restart.death_words(record.died_of, record.killed_by, folder.log.name),
+        "count": record.restarts,
+        "most": record.max_restarts,
+    }
+    if not from_step:
+        return message("{reason}. Restarted from the beginning ({count} of {most})", **values)
+    return message("{reason}. Restarted from step {step} ({count} of {most})", **values, step=from_step)
 
 
 def _write_removed(folder: RunFolder, log: EventLog, earlier: list[AnyEvent], from_step: int) -> None:

@@ -27,7 +27,7 @@ _SAME_RESULT = {
     "name", *CHANGED_AT_RESUME,
     *(f"hardware.{name}" for name in (
         "device", "devices", "threads", "parallelism", "tensor_parallel", "hosts", "coordinator",
-        "host_timeout",
+        "host_timeout", "max_restarts",
     )),
 }  # fmt: skip
 """Settings that may be edited between two attempts: they say what the run is called, or where and how it computes."""

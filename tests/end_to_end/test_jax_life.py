@@ -25,7 +25,7 @@ from backend.contract.run.folder import RunFolder, run_folders
 
 FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2"
 HARDWARE = {
-    "engine": "jax", "device": "cpu", "devices": [0, 1], "parallelism": "fsdp", "environment": {"XLA_FLAGS": FLAGS},
+    "max_restarts": 0, "engine": "jax", "device": "cpu", "devices": [0, 1], "parallelism": "fsdp", "environment": {"XLA_FLAGS": FLAGS},
 }  # fmt: skip
 TRAINING = {"max_steps": 80, "batch_size": 7, "learning_rate": 3e-4, "checkpoint_every": 20}
 

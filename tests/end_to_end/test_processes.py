@@ -29,7 +29,7 @@ def rank(folder: RunFolder, number: int) -> psutil.Process:
 def test_a_killed_process_ends_the_run_by_its_rank_and_one_process_resumes_it(burnish: Burnish):
     spec = burnish.spec(
         training={**TRAINING, "max_steps": 10**6, "checkpoint_every": 4},
-        hardware={"processes": 2},
+        hardware={"processes": 2, "max_restarts": 0},
         evaluation={"every": "never"},
     )
     process = burnish.start("train", str(spec))
@@ -94,7 +94,7 @@ def start_sharded(burnish: Burnish) -> tuple[subprocess.Popen[str], RunFolder]:
     """A run of two processes with FSDP that saves a checkpoint at every step, once the first one is saved."""
     spec = burnish.spec(
         training={**TRAINING, "max_steps": 10**6, "checkpoint_every": 1, "keep_checkpoints": 2},
-        hardware={"processes": 2, "strategy": "fsdp"},
+        hardware={"processes": 2, "strategy": "fsdp", "max_restarts": 0},
         evaluation={"every": "never"},
     )
     process = burnish.start("train", str(spec))

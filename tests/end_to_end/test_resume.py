@@ -76,7 +76,7 @@ def assert_same_story(one: RunFolder, whole: RunFolder) -> None:
 # Dropout on, two rows per pass, so that seeds of dropout and accumulation are part of what must come back.
 SLOW_ENOUGH = {
     "training": {"max_steps": 32, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 14},
-    "hardware": {"threads": 1, "micro_batch_size": 5},
+    "hardware": {"threads": 1, "micro_batch_size": 5, "max_restarts": 0},
     "evaluation": {"every": 15, "best_metric": "loss"},
 }
 

@@ -56,6 +56,15 @@ class ProcessRecord:
     supervisor_pid: int
     engine_pid: int
     started: float
+    checkpoint: int = 0
+    """Step of the newest checkpoint when it started."""
+    max_restarts: int = 0
+    restarts: int = 0
+    """How many attempts in a row, this one included, the supervisor has started by itself without reaching a new checkpoint."""
+    died_of: int = 0
+    """Signal that ended the attempt before this one, if the supervisor restarted the run because of it."""
+    killed_by: str = ""
+    """See `ExitRecord.killed_by`; of the attempt before this one."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,10 @@ class RunFolder:
     def checkpoint(self, step: int) -> Path:
         """The folder of the checkpoint after `step` optimizer steps."""
         return self.checkpoints / f"step-{step:06d}"
+
+    def checkpoint_steps(self) -> list[int]:
+        """Steps with a checkpoint folder, ascending, verified or not."""
+        return sorted(int(path.name[5:]) for path in self.checkpoints.glob("step-*") if path.name[5:].isdigit())
 
     # Several hosts: each but the first has a folder of its own in the run's, with what it says and how it ended.
 

@@ -20,7 +20,7 @@ _SETTINGS = """
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
     language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability master_weights max_answer_length
-    max_gradient_norm max_length max_new_tokens max_records max_rows max_steps max_target_length memory_limit metrics
+    max_gradient_norm max_length max_new_tokens max_records max_restarts max_rows max_steps max_target_length memory_limit metrics
     micro_batch_size min_new_tokens mismatched_rows misplaced_answers model momentum n_best name name_or_path nesterov
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
     prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved

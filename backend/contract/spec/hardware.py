@@ -36,6 +36,10 @@ class HardwareSection(Section):
         float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})
     ] = None
     """Plan as if the device had only this much memory."""
+    max_restarts: Annotated[int, Field(title="Max restarts", ge=0, le=1000, json_schema_extra=ADVANCED)] = 3
+    """How often a run restarts by itself from its last checkpoint when its process was killed or crashed. Each new
+    checkpoint starts the count again; a run without any restarts once, from the beginning. 0 turns this off. A run on
+    several hosts does not restart by itself."""
     environment: Annotated[
         dict[str, str],
         Field(

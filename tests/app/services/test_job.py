@@ -31,6 +31,7 @@ def tiny_spec() -> dict:
     draft = read_draft(resource("demo", "sentiment.yaml"))
     draft.set("data.max_rows", 64)
     draft.set("training.max_steps", 4)
+    draft.set("hardware.max_restarts", 0)
     draft.set("evaluation", {"every": "never"})
     return draft.values()
 

@@ -16,10 +16,11 @@ from backend import supervisor
 from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.supervisor import GracePeriods, supervise
 supervisor.POLL_SECONDS = 0.02  # so that no test waits for a look
-folder, script, polite, *queue = sys.argv[1:]
+supervisor.RESTART_SECONDS = 0.02
+folder, script, polite, most, *queue = sys.argv[1:]
 command, patience = [sys.executable, "-c", script, folder], GracePeriods(float(polite))
 request = DeviceRequest(int(queue[0]), tuple(queue[1:])) if queue else None
-sys.exit(supervise(RunFolder(folder), command, patience, queue=request))
+sys.exit(supervise(RunFolder(folder), command, patience, queue=request, max_restarts=int(most)))
 """
 
 Supervise = Callable[..., "subprocess.Popen[str]"]
@@ -47,10 +48,11 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
         run: RunFolder = folder,
         queue: bool = False,
         request: DeviceRequest = WHOLE_COMPUTER,
+        max_restarts: int = 0,
     ) -> "subprocess.Popen[str]":
         more = [str(request.count), *request.devices] if queue else []
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), *more],
+            [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), str(max_restarts), *more],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -9,9 +9,9 @@ import msgspec
 import psutil
 import pytest
 
-from backend.contract.run.events import RunFinished, RunResumed
+from backend.contract.run.events import RunFinished, RunResumed, Warned
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import ProcessRecord, RunFolder
 from backend.training import processes
 from backend.training.event_log import EventLog, read_events
 from tests.backend.training.example_events import step
@@ -63,6 +63,18 @@ def test_the_first_one_ends_with_another_that_dies(start, left):
 
 def test_the_end_of_its_log_is_shown(start):
     assert "out of luck" in start(SLEEPS, FAILS)[1].hint
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_killed_one_is_named_before_the_supervisor_restarts_the_run(folder: RunFolder, start, monkeypatch):
+    folder.checkpoint(5).mkdir(parents=True)
+    folder.write_process_record(ProcessRecord(1, "", "", 1, 1, 0.0, max_restarts=1))
+    monkeypatch.setattr(processes, "_die_of", lambda number: sys.exit(f"signal {number}"))
+    with pytest.raises(SystemExit, match="signal 9"):
+        start(SLEEPS, "import os; os.kill(os.getpid(), 9)")
+    last = read_events(folder.events)[-1]
+    assert isinstance(last, Warned)
+    assert last.message.startswith("rank 1: the engine process was killed (SIGKILL)")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")

@@ -9,13 +9,14 @@ import pytest
 from backend.contract.heads import Head
 from backend.contract.resources import resource
 from backend.contract.run.events import RunResumed, RunStarted, Warned, encode
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import ProcessRecord, RunFolder
 from backend.contract.spec import RunSpec
 from backend.hardware import planner
 from backend.hardware.devices import Device, DeviceChoice
 from backend.preflight.resolve import resolve
 from backend.training import resume
 from backend.training.event_log import EventLog, read_events
+from backend.training.requests import Requests
 from backend.training.stages import StageReporter
 from tests.backend.training.example_events import STARTED, step
 
@@ -131,3 +132,21 @@ def test_a_whole_file_lacks_nothing(folder: RunFolder):
     log = EventLog(folder.events)
     assert warned(begun(folder, log, from_step=6)) == []
     log.close()
+
+
+@pytest.mark.parametrize(("from_step", "where"), [(40, "from step 40 (2 of 3)"), (0, "from the beginning (2 of 3)")])
+def test_a_restart_is_told_with_its_reason(folder: RunFolder, log: EventLog, from_step: int, where: str):
+    record = ProcessRecord(3, "", "", 1, 1, 0.0, max_restarts=3, restarts=2, died_of=9, killed_by="memory")
+    folder.write_process_record(record)
+    found = begun(folder, log, from_step)
+    assert [event.message for event in found if isinstance(event, Warned) and event.code == "restarted"] == [
+        f"the engine process was killed (SIGKILL), because the system ran out of memory. Restarted {where}"
+    ]
+
+
+def test_a_run_whose_supervisor_is_gone_is_interrupted(folder: RunFolder, monkeypatch: pytest.MonkeyPatch):
+    folder.spec.touch()
+    requests = Requests(folder, interval=0.0)
+    assert requests.pending() is None
+    monkeypatch.setattr("os.getppid", lambda: 1)
+    assert requests.pending() == "interrupt"

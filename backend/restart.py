@@ -1,0 +1,88 @@
+"""Says what a run's process died of, and whether the supervisor restarts the run after it (stdlib only)."""
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from backend.contract.messages import message, plural
+from backend.contract.processes import INTERRUPTIONS
+from backend.contract.run.folder import ENDS, ExitRecord, ProcessRecord, RunFolder
+
+
+def count_memory_kills() -> int | None:
+    """How many processes the kernel has killed for want of memory since it booted; None if it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
+def killed_by(returncode: int, kills_before: int | None) -> str:
+    """See `ExitRecord.killed_by`."""
+    kills = count_memory_kills()
+    if returncode != -9 or kills is None or kills_before is None:
+        return ""
+    return "memory" if kills > kills_before else "signal"
+
+
+def death_words(number: int, killed_by: str, log: str) -> str:
+    """How a process ended that got this signal."""
+    name = signal.Signals(number).name
+    if name == "SIGKILL":
+        return kill_words(killed_by)
+    return message(
+        "the engine process was terminated by {name}; see {name_2} for a possible reason", name=name, name_2=log
+    )
+
+
+def kill_words(killed_by: str) -> str:
+    """How a process ended that got SIGKILL; see `ExitRecord.killed_by`."""
+    if killed_by == "memory":
+        return message("the engine process was killed (SIGKILL), because the system ran out of memory")
+    if killed_by == "signal":
+        return message(
+            "the engine process was killed (SIGKILL) by a person or another program; the system had enough memory"
+        )
+    return message("the engine process was killed (SIGKILL), which usually means that the system ran out of memory")
+
+
+def restart_after(folder: RunFolder, record: ProcessRecord, returncode: int, killed_by: str) -> ProcessRecord | None:
+    """The record of the attempt that follows by itself on one that died so; None if the run ends here.
+
+    A death is a signal that nobody asked for. Out of memory twice without a new checkpoint would be out of memory a third time.
+    """
+    if returncode >= 0 or signal.Signals(-returncode).name in (*INTERRUPTIONS, "SIGINT"):
+        return None
+    if not folder.exists() or folder.open_request() in ENDS:
+        return None
+    progress = newest_progress(folder)
+    before = record.restarts if progress == record.checkpoint else 0
+    if before >= (record.max_restarts if progress else min(1, record.max_restarts)):
+        return None
+    if before and killed_by == record.killed_by == "memory":
+        return None
+    return replace(
+        record, attempt=record.attempt + 1, engine_pid=0, checkpoint=progress, restarts=before + 1, died_of=-returncode, killed_by=killed_by
+    )  # fmt: skip
+
+
+def newest_progress(folder: RunFolder) -> int:
+    """What grows while an attempt is worth repeating: the newest checkpoint, or how much of another computer's run is copied."""
+    if folder.remote.exists():
+        return folder.events.stat().st_size if folder.events.exists() else 0
+    return max(folder.checkpoint_steps(), default=0)
+
+
+def describe_end(folder: RunFolder, record: ProcessRecord, ended: ExitRecord) -> str:
+    """How the last attempt ended, and that restarting did not help."""
+    if not record.restarts or ended.returncode >= 0 or ended.state or newest_progress(folder) != record.checkpoint:
+        return ended.message
+    if ended.killed_by == record.killed_by == "memory":
+        return message("{reason}, again after a restart and before a new checkpoint", reason=ended.message)
+    return plural(
+        "{reason}; a restart did not reach a new checkpoint",
+        "{reason}; {count} restarts in a row did not reach a new checkpoint",
+        record.restarts,
+        reason=ended.message,
+    )
