@@ -3,12 +3,13 @@
 Linear layers, norms and dropout need no neighbors: they compute on the tokens of all rows, laid end to end as one row.
 Attention computes on each row by itself on a CPU, and on CUDA with a kernel for such rows (torch.nn.attention.varlen), which
 also keeps packed texts apart. Where that does not apply, it pads its own inputs on an accelerator. The embeddings before
-the layers and the head behind them still see the padded batch, so that no architecture's own code has to change.
+the layers and the head behind them still see the padded batch, so that no architecture's own code has to change; a head that
+reads the first token of each row gets that alone.
 """
 
 import inspect
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from backend.contract.heads import Head
 from backend.engines.engine import Batch
 from backend.engines.torch.dropout import attend_with_dropout
+from backend.engines.torch.first_token import first_token
 from backend.engines.torch.inputs import tensor
 
 LAYERS = {
@@ -83,6 +85,17 @@ class PackedRows:
         self._order, self._starts, self._lengths = order, starts, lengths
         within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
         self._set_places(np.repeat(order * self.shape[1] + starts, lengths) + within, lengths, device)
+
+    @cached_property
+    def first_tokens(self) -> torch.Tensor:
+        """Where the first token of each row is, in the order of the grid. (rows,)"""
+        return tensor((self._lengths.cumsum() - self._lengths)[np.argsort(self._order)], self._device)
+
+    @cached_property
+    def present(self) -> torch.Tensor:
+        """Which places of the grid have tokens, if none is padded in front. (rows, 1, length)"""
+        lengths = self._lengths[np.argsort(self._order)]
+        return tensor(np.arange(self.shape[1]) < lengths[:, None, None], self._device)
 
     def _set_places(self, places: np.ndarray, row_lengths: np.ndarray, device: torch.device) -> None:
         self._places = tensor(places, device)  # (tokens,)
@@ -181,9 +194,11 @@ class Unpadding:
         self._head, self._device = head, device
         self._rows: PackedRows | None = None
         self._inside: PackedRows | None = None  # the rows whose tokens are in the layers now
+        self._reads_first = False  # whether the last layer returns the first token of each row alone
         takes_packed = head is Head.CAUSAL_LM and device.type in VARLEN_DEVICES
         self._takes_packed = takes_packed and _varlen() is not None
         self._layers = _layers(model, head)
+        self._first_token = first_token(model, head, self._layers)
         for layer in self._layers:
             layer.register_forward_pre_hook(self._flatten, with_kwargs=True)
         if self._layers:
@@ -200,16 +215,21 @@ class Unpadding:
         mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
         # Logits of padding are among the outputs of question answering, though not in its loss.
         wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
+        alone = nullcontext()
+        self._reads_first = False
+        if self._first_token is not None and mask[:, 0].all():
+            self._reads_first, alone = True, self._first_token.alone(lambda: self._inside)
         if (
             wanted
             and ("segment" not in batch or self._takes_packed)
-            and (lays_out_all or "segment" in batch or (len(mask) > 1 and not mask.all()))
+            and (lays_out_all or "segment" in batch or self._reads_first or (len(mask) > 1 and not mask.all()))
             and mask.any()
             and _is_in_one_piece(mask)
         ):
             self._rows = PackedRows(mask, self._device, batch.get("segment"))
         try:
-            yield
+            with alone:
+                yield
         finally:
             self._rows = self._inside = None
 
@@ -235,7 +255,7 @@ class Unpadding:
         return bound.args, bound.kwargs
 
     def _pad(self, layer: nn.Module, given: Any, returned: Any) -> Any:
-        if self._inside is None:
+        if self._inside is None or self._reads_first:
             return returned
         if isinstance(returned, torch.Tensor):
             return self._inside.pad(returned)

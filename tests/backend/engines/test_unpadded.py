@@ -15,6 +15,7 @@ from transformers import (
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
+    BertForSequenceClassification,
     BertModel,
 )
 from transformers.pytorch_utils import Conv1D
@@ -178,10 +179,14 @@ def test_a_batch_without_any_token_is_computed_as_before():
     torch.testing.assert_close(without["loss"], with_padding["loss"])
 
 
-def test_layers_that_are_computed_again_leave_padding_out_again():
-    model = tiny_model("llama", AutoModelForCausalLM)
+def compute_again(model: Any) -> None:
     enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
     enable({"use_reentrant": False})
+
+
+def test_layers_that_are_computed_again_leave_padding_out_again():
+    model = tiny_model("llama", AutoModelForCausalLM)
+    compute_again(model)
     check_equal(model, Head.CAUSAL_LM, head_batch(Head.CAUSAL_LM, 9))
 
 
@@ -230,6 +235,73 @@ def check_padded(model: Any, head: Head) -> None:
     assert seen == {batch["attention_mask"].shape}
 
 
+# Heads that read the first token of each row
+
+
+def seen_by_last_norm(model: Any) -> set[int]:
+    """Filled with the number of tokens that the last norm of the last layer gets."""
+    seen: set[int] = set()
+    layer = list(model.base_model.get_submodule(LAYERS[model.config.model_type]))[-1]
+    norm = [each for each in layer.modules() if isinstance(each, torch.nn.LayerNorm)][-1]
+    norm.register_forward_pre_hook(lambda module, given: seen.add(given[0][..., 0].numel()))
+    return seen
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-9], ids=["plain", "dropout that drops nothing"])
+@pytest.mark.parametrize("name", ["bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta"])
+def test_the_last_layer_computes_the_first_token_alone(name: str, rate: float):
+    head, batch = Head.SEQUENCE_CLASSIFICATION, head_batch(Head.SEQUENCE_CLASSIFICATION, 9)
+    model = tiny_model(name, AutoModelForSequenceClassification)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = rate
+    expected, seen = gradients(model, head, None, batch), seen_by_last_norm(model)
+    check_gradients(gradients(model, head, Unpadding(model, head, CPU), batch), expected)
+    assert seen == {9}
+
+
+def test_the_first_token_alone_answers_for_rows_without_padding():
+    head, batch = Head.SEQUENCE_CLASSIFICATION, head_batch(Head.SEQUENCE_CLASSIFICATION, 1)
+    model = tiny_model("bert", AutoModelForSequenceClassification)
+    expected, seen = gradients(model, head, None, batch), seen_by_last_norm(model)
+    check_gradients(gradients(model, head, Unpadding(model, head, CPU), batch), expected)
+    assert seen == {1}
+
+
+def test_a_last_layer_that_is_computed_again_computes_the_first_token_again():
+    head, batch = Head.MULTIPLE_CHOICE, head_batch(Head.MULTIPLE_CHOICE, 5)
+    model = tiny_model("bert", AutoModelForMultipleChoice)
+    expected = gradients(model, head, None, batch)
+    compute_again(model)
+    check_gradients(gradients(model, head, Unpadding(model, head, CPU), batch), expected)
+
+
+def check_all_tokens(model: Any, head: Head, batch: Any) -> None:
+    seen = seen_by_last_norm(model)
+    gradients(model, head, Unpadding(model, head, CPU), batch)
+    assert seen == {int(batch["attention_mask"].sum())}
+
+
+def test_rows_padded_in_front_need_all_tokens():
+    head = Head.SEQUENCE_CLASSIFICATION
+    check_all_tokens(tiny_model("bert", AutoModelForSequenceClassification), head, left_padded(head_batch(head, 9)))
+
+
+def test_a_summary_of_other_tokens_needs_all_of_them():
+    model = tiny_model("electra", AutoModelForMultipleChoice, summary_type="mean")
+    check_all_tokens(model, Head.MULTIPLE_CHOICE, head_batch(Head.MULTIPLE_CHOICE, 5))
+
+
+class OwnHead(BertForSequenceClassification):
+    """A head that may read any token."""
+
+
+def test_a_head_with_code_of_its_own_needs_all_tokens():
+    model = tiny_model("bert", AutoModelForSequenceClassification)
+    model.__class__ = OwnHead
+    check_all_tokens(model, Head.SEQUENCE_CLASSIFICATION, head_batch(Head.SEQUENCE_CLASSIFICATION, 9))
+
+
 # What CUDA's kernel for rows laid end to end computes
 
 
@@ -276,7 +348,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize(
     ("name", "head", "kind"),
     [
-        ("bert", Head.SEQUENCE_CLASSIFICATION, AutoModelForSequenceClassification),
+        ("bert", Head.TOKEN_CLASSIFICATION, AutoModelForTokenClassification),
         ("distilbert", Head.TOKEN_CLASSIFICATION, AutoModelForTokenClassification),
         ("llama", Head.CAUSAL_LM, AutoModelForCausalLM),
         ("gpt2", Head.CAUSAL_LM, AutoModelForCausalLM),
