@@ -71,7 +71,8 @@ def _copy_files(files: list[_File]) -> list[_File] | None:
     if 2 * size > memory.available_bytes():
         return None
     try:
-        with memory.translate_out_of_memory():
+        # The next step's activations would settle in what a written copy leaves free, and the next copy would need new memory.
+        with memory.translate_out_of_memory(), memory.return_large_blocks(memory.MATRIX):
             return [replace(file, tensors=_copy(file.tensors)) for file in files]
     except RunFailed:
         return None

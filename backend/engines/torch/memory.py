@@ -18,8 +18,8 @@ _LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
 """The largest threshold that glibc accepts, and the number of mapped blocks that it allows unless told otherwise."""
 
 
-_BLOCK = 1 << 20
-"""Bytes from which a sharded model's blocks are returned: those of a matrix, not those of a vector."""
+MATRIX = 1 << 20
+"""Bytes from which a block is a matrix and not a vector."""
 _threshold = _LARGE
 """From how many bytes a block is mapped by itself, and returned when it is free."""
 _keeps_freed = False
@@ -115,7 +115,7 @@ def return_blocks() -> None:
     from mapped blocks, and LoRA on int8 a fifth more, an evaluation two thirds.
     """
     global _threshold
-    _threshold = _BLOCK
+    _threshold = MATRIX
     _set_allocator(_MMAP_THRESHOLD, _threshold)
 
 
@@ -131,13 +131,13 @@ def return_freed() -> None:
 
 
 @contextmanager
-def return_large_blocks() -> Iterator[None]:
-    """Return blocks of more than 32 MiB that are allocated here to the kernel once they are free.
+def return_large_blocks(threshold: int = _LARGE) -> Iterator[None]:
+    """Return blocks of more than `threshold` bytes that are allocated here to the kernel once they are free.
 
     If `keep_freed` applied to them, small blocks would settle in the free space of large ones, which would then fit
     nowhere: parts of the logits of a large vocabulary, one after another, took five times their memory.
     """
-    _set_allocator(_MMAP_THRESHOLD, _threshold)
+    _set_allocator(_MMAP_THRESHOLD, min(threshold, _threshold))
     _set_allocator(_MMAP_MAX, _MMAP_MAX_DEFAULT)
     try:
         yield

@@ -1,6 +1,7 @@
 """One optimizer step: which weights train, which decay and at which rate, clipping by the global norm, state by name."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -10,6 +11,7 @@ from backend import registry
 from backend.adapters.lora import rate_ratio
 from backend.contract.spec import TrainingSection, validate
 from backend.engines.layer_depth import LayerDepths
+from backend.engines.torch.memory import MATRIX, return_large_blocks
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding
@@ -61,7 +63,9 @@ class Optimizer:
         """Update the weights in step `number`, clear the gradients, and return the gradients' norm before clipping."""
         for group in self._inner.param_groups:
             group["lr"] = learning_rate * group["rate"]
-        norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate, number)
+        # The first step makes the state, which would settle among freed activations and leave the next ones too little room.
+        with nullcontext() if self._inner.state else return_large_blocks(MATRIX):
+            norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate, number)
         self._inner.zero_grad(set_to_none=True)
         return norm
 
