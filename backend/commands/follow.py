@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,8 @@ class RunOutcome:
     hint: str = ""
     mend: RunFix | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The 95 % confidence intervals of metrics that have one."""
     predictions: Path | None = None
 
     @property
@@ -58,6 +60,7 @@ class RunOutcome:
                 "message": self.message,
                 "mend": self.mend.command(self.folder.path) if self.mend else None,
                 "metrics": self.metrics,
+                "intervals": self.intervals,
                 "predictions": str(self.predictions) if self.predictions else None,
                 "model": str(self.folder.model) if self.folder.model.is_dir() else None,
             },
@@ -242,6 +245,7 @@ class Follower:
         if self._outcome.predictions is None or event.split == "validation":
             self._outcome.predictions = self._run.path / event.csv
             self._outcome.metrics = dict(event.metrics)
+            self._outcome.intervals = event.intervals
 
 
 class QueueReporter:
@@ -312,7 +316,11 @@ def report_outcome(outcome: RunOutcome, as_json: bool) -> int:
 
 def _print_outcome(outcome: RunOutcome) -> None:
     if outcome.exit_code == 0:
-        print(f"{outcome.state}: {format_metrics(outcome.metrics)}" if outcome.metrics else outcome.state)
+        print(
+            f"{outcome.state}: {format_metrics(outcome.metrics, outcome.intervals)}"
+            if outcome.metrics
+            else outcome.state
+        )
         if outcome.state in ("stopped", "paused"):
             print(f"resume with  burnish resume {one_line(outcome.folder.name)}")
     print(f"run          {outcome.folder.path}")
@@ -335,13 +343,18 @@ def evaluation_line(evaluated: list[events.EvaluationFinished], trivial: dict[st
     return f"after step {evaluated[0].step}: {'; '.join(parts)}"
 
 
-def format_metrics(metrics: dict[str, float | None]) -> str:
+def format_metrics(metrics: dict[str, float | None], intervals: Mapping[str, tuple[float, float]] | None = None) -> str:
     """Metrics on one line: `accuracy 0.872, loss 0.31`; loss comes last. Very many are shown without variants."""
     names = sorted(metrics, key=lambda name: name == "loss")
     if len(names) > MAX_METRICS:
         names = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
     more = f", and {len(metrics) - len(names)} more" if len(names) < len(metrics) else ""
-    return ", ".join(f"{name} {number(metrics[name])}" for name in names) + more
+    return ", ".join(f"{name} {sure_number(metrics[name], (intervals or {}).get(name))}" for name in names) + more
+
+
+def sure_number(value: float | None, interval: tuple[float, float] | None) -> str:
+    """A number and its interval, if it has one: `0.8828 (0.855 to 0.906)`."""
+    return number(value) if interval is None else f"{number(value)} ({interval[0]:.3g} to {interval[1]:.3g})"
 
 
 def number(value: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.commands import consents
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
-from backend.commands.follow import number
+from backend.commands.follow import number, sure_number
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_appended
@@ -17,7 +17,7 @@ from backend.contract.run.folder import find_run
 from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
-    from backend.inference.predict import EvaluationResult, PredictionResult
+    from backend.inference.predict import EvaluationResult
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
@@ -108,7 +108,7 @@ def _evaluate(arguments: Namespace) -> int:
         screen.close()
     _print_notes(result)
     if arguments.json:
-        _print_json({"metrics": result.metrics, "rows": result.rows, "timing": result.timing})
+        _print_json({**_measured(result), "rows": result.rows, "timing": result.timing})
         return 0
     _print_metrics(result)
     print(_format_result(result))
@@ -145,7 +145,7 @@ def _predict(arguments: Namespace) -> int:
             "rows": result.rows,
             "skipped": len(result.skipped),
             "skipped_rows": [f"{one.place}: {one.reason}" for one in result.skipped[:LISTED]],
-            "metrics": result.metrics,
+            **_measured(result),
             "timing": result.timing,
         }
         _print_json(values)
@@ -213,23 +213,44 @@ def _print_json(values: dict[str, Any]) -> None:
     print(msgspec.json.encode(values).decode())
 
 
-def _list_skipped(result: "EvaluationResult | PredictionResult") -> str:
+def _list_skipped(result: "EvaluationResult") -> str:
     """The locations of the first skipped rows, and why they were skipped."""
     named = "; ".join(f"{one.place}: {one.reason}" for one in result.skipped[:SHOWN])
     return named + ("; …" if len(result.skipped) > SHOWN else "")
 
 
-def _print_notes(result: "EvaluationResult | PredictionResult") -> None:
+def _print_notes(result: "EvaluationResult") -> None:
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
+def _measured(result: "EvaluationResult") -> dict[str, Any]:
+    return {"metrics": result.metrics, "intervals": result.intervals, "trivial": result.trivial}
+
+
+def _print_metrics(result: "EvaluationResult") -> None:
     for name, value in result.metrics.items():
-        print(f"{name:<20} {number(value)}")
+        interval, rule = result.intervals.get(name), result.trivial.get(name)
+        words = sure_number(value, interval)
+        if rule is not None:
+            words = f"{words:<30} {number(rule)} without a model{_verdict(interval, rule)}"
+        print(f"{name:<20} {words}")
 
 
-def _format_result(result: "EvaluationResult | PredictionResult") -> str:
+def _verdict(interval: tuple[float, float] | None, rule: float) -> str:
+    """Whether a model is better than the rule, of metrics for which greater is better."""
+    if interval is None:
+        return ""
+    return (
+        ", which is surpassed"
+        if interval[0] > rule
+        else ", which may be no worse"
+        if interval[1] > rule
+        else ", which is better"
+    )
+
+
+def _format_result(result: "EvaluationResult") -> str:
     skipped = f", {len(result.skipped)} skipped ({_list_skipped(result)})" if result.skipped else ""
     timing = result.timing
     compiled = f", compiling {timing.compile_seconds:.2f} s" if timing.compile_seconds else ""

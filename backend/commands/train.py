@@ -238,7 +238,7 @@ def _show_in_window(folder: RunFolder, spec: "RunSpec") -> int:
 def _report_demo(outcome: RunOutcome, as_json: bool) -> int:
     if as_json or outcome.exit_code or outcome.predictions is None:
         return report_outcome(outcome, as_json)
-    print(f"{outcome.state}: {format_metrics(outcome.metrics)}")
+    print(f"{outcome.state}: {format_metrics(outcome.metrics, outcome.intervals)}")
     print(f"run {outcome.folder.path}")
     print(outcome.predictions, flush=True)  # alone on the last line, for scripts
     return 0

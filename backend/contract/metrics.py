@@ -7,6 +7,8 @@ from typing import Any
 Range = tuple[float | None, float | None]
 """The least and the greatest possible value; None where there is no limit."""
 _ROUNDING = 1e-9
+Interval = tuple[float, float]
+"""The 95 % confidence interval of a metric."""
 Score = Callable[[Any, Any, Any], Mapping[str, float]]
 """(predictions, the task's facts, the task's settings) → values by name; empty if nothing can be measured."""
 
@@ -27,6 +29,8 @@ class Metric:
 
     It may give variants with a suffix too (`f1_PER`); they inherit what is declared here.
     """
+    resampling: Callable[[Any, Any, Any], Any] | None = None
+    """As `score`, but gives the `Resampling` from which its interval is drawn. Metrics share it, too."""
 
 
 def is_at_chance(metrics: Mapping[str, float | None], trivial: Mapping[str, float]) -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.metrics import Interval
 from backend.contract.output_file import check_output, output_errors
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, SkippedRow
@@ -20,18 +21,21 @@ from backend.inference.model import open_model
 from backend.inference.new_file import NewFile, read_new_file
 from backend.inference.spec import spec_of
 from backend.preflight.datasets import choose_columns, drop_unusable, ignore_progress, make_task, misread
-from backend.preflight.session import ScoredEvaluation
 from backend.preflight.timing import Timing, build_timing
-from backend.tasks.task import generation, to_predict, used_columns
+from backend.tasks.task import Predictions, generation, to_predict, trivial_scores, used_columns
 
 BATCH_SIZE = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationResult:
     """The result of `evaluate`: metrics over the labelled rows."""
 
     metrics: dict[str, float]
+    intervals: dict[str, Interval]
+    """The 95 % confidence interval of each metric that has one."""
+    trivial: dict[str, float]
+    """What a rule without a model reaches on these rows, such as the commonest label."""
     rows: int
     skipped: tuple[SkippedRow, ...]
     timing: Timing
@@ -39,16 +43,11 @@ class EvaluationResult:
     """How the task took the rows, in sentences."""
 
 
-@dataclass(frozen=True)
-class PredictionResult:
+@dataclass(frozen=True, kw_only=True)
+class PredictionResult(EvaluationResult):
     """The result of `predict`: as `evaluate`, and the file's path; `metrics` is empty if no labels are known."""
 
     output: Path
-    metrics: dict[str, float]
-    rows: int
-    skipped: tuple[SkippedRow, ...]
-    timing: Timing
-    notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -65,14 +64,14 @@ def evaluate(
     """
     started = time.perf_counter()
     new = read_new_file(target, data, task, changes, report, say, to_predict=False)
-    notes, rows, scored, timing = _score(new, report, started, labelled=True, say=say)
-    if not scored.metrics:
+    result, _, _ = _score(new, report, started, labelled=True, say=say)
+    if not result.metrics:
         raise InputError(
             "{data}: no row has a label, so nothing can be evaluated; use burnish predict instead",
             "data.columns.label",
             data=data,
         )
-    return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
+    return result
 
 
 def predict(
@@ -96,14 +95,14 @@ def predict(
     if glue is not None:
         check_output(glue, "--glue", data, output)
     new = read_new_file(target, data, task, changes, report, say)
-    notes, rows, scored, timing = _score(new, report, started, labelled=False, say=say)
-    table, documents = predictions_file.join_predictions(rows, scored.predictions), scored.predictions.documents
+    result, rows, predictions = _score(new, report, started, labelled=False, say=say)
+    table, documents = predictions_file.join_predictions(rows, predictions), predictions.documents
     with output_errors(output, "--output", output.parent):
         predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         with output_errors(glue, "--glue", glue.parent):
-            predictions_file.write_glue(rows, scored.predictions, glue)
-    return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing, notes)
+            predictions_file.write_glue(rows, predictions, glue)
+    return PredictionResult(**vars(result), output=output.absolute())
 
 
 def generate(
@@ -181,8 +180,7 @@ def _score(
     *,
     labelled: bool,
     say: Callable[[str], None] = lambda stage: None,
-) -> tuple[tuple[str, ...], Rows, ScoredEvaluation, Timing]:
-    """Warnings about the rows, the rows, their predictions, and the time taken."""
+) -> tuple[EvaluationResult, Rows, Predictions]:
     spec, rows = new.spec, new.rows
     task, wrong = make_task(spec), misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
@@ -195,6 +193,7 @@ def _score(
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")
+    session.group_column(rows)  # says now if it is missing
     say("Tokenizing")
     source_features = session.features(rows, report)
     say("Predicting")
@@ -202,6 +201,13 @@ def _score(
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
     tokens = int(source_features.lengths.sum())
+    say("Computing intervals")
+    found = session.intervals(scored, rows)
+    trivial = trivial_scores(session.task, rows, columns, facts) if scored.metrics else {}
     timing = build_timing(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
     notes = (*(facts.get("notes", ()) if labelled else ()), *filter(None, [new.note, wrong]))
-    return notes, rows, scored, timing
+    result = EvaluationResult(
+        metrics=scored.metrics, intervals=found, trivial=trivial, rows=len(rows), skipped=rows.skipped, timing=timing,
+        notes=notes,
+    )  # fmt: skip
+    return result, rows, scored.predictions

@@ -13,6 +13,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, ratios
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only: a dash of Unicode stays
@@ -80,9 +81,31 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
     return found
 
 
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    measured = [
+        f"{name}{part}" for name in ("loss", "exact_match", "f1") for part in ("", "_HasAns", "_NoAns")
+        if predictions.total(f"{name}{part}")[1]
+    ]  # fmt: skip
+    if "exact_match" not in measured:
+        return None
+    right, known = predictions.sums["exact_match"]
+    sums = {name: predictions.sums[name] for name in measured}
+    return Resampling(ratios(sums), {"exact_match": right[known > 0] > 0})
+
+
 _TASKS = ("question_answering",)
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("exact_match", "Exact match", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "exact_match",
+        "Exact match",
+        greater_is_better=True,
+        range=(0, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
 )

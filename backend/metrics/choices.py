@@ -4,6 +4,7 @@ from typing import Any
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, ratios
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
@@ -14,8 +15,19 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
     return {"loss": total / count, "accuracy": right / count}
 
 
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    if not predictions.total("loss")[1]:
+        return None
+    right = predictions.sums["accuracy"][0] > 0
+    return Resampling(ratios({name: predictions.sums[name] for name in ("loss", "accuracy")}), {"accuracy": right})
+
+
 _TASKS = ("multiple_choice",)
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
 )

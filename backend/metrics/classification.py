@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, divide, ratios
 
 
 def known_labels(predictions: Predictions, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -52,15 +54,101 @@ def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) ->
     return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted)) if varies else 0.0}
 
 
+def _resampling(predictions: Predictions, facts: Mapping[str, Any], settings: Any) -> Resampling | None:
+    from scipy import sparse  # heavy, as above
+
+    labels = facts["labels"]
+    numbers = {label: number for number, label in enumerate(labels)}
+    actual, predicted = (
+        np.array([numbers.get(label, -1) for label in predictions.table[name].to_pylist()])
+        for name in ("actual", "prediction")
+    )
+    known = np.flatnonzero((actual >= 0) & (predicted >= 0))
+    if not len(known):
+        return None
+    pairs, cell = np.unique(np.stack([actual[known], predicted[known]]), axis=1, return_inverse=True)
+    cells = sparse.csr_array((np.ones(len(known)), (known, cell.ravel())), (len(actual), pairs.shape[1]))
+    of_actual, of_predicted = (pairs[place][:, None] == np.arange(len(labels)) for place in (0, 1))
+    loss = ratios({"loss": predictions.sums["loss"]}) if "loss" in predictions.sums else None
+
+    def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
+        found = _cell_scores(counts @ cells, of_actual.astype(float), of_predicted.astype(float))
+        return found if loss is None else found | loss(counts)
+
+    right = actual[known] == predicted[known]
+    shares = {"accuracy": right}
+    if len(labels) == 2:
+        shares |= {"precision": right[predicted[known] == 1], "recall": right[actual[known] == 1]}
+    return Resampling(scores, shares)
+
+
+def _cell_scores(cells: np.ndarray, of_actual: np.ndarray, of_predicted: np.ndarray) -> dict[str, np.ndarray]:
+    """The scores of `_score` from how often each pair of actual and predicted label occurs.
+
+    `cells` (draws, pairs); `of_actual` and `of_predicted` (pairs, labels) say which labels each pair has.
+    """
+    actual, predicted, right = cells @ of_actual, cells @ of_predicted, cells @ (of_actual * of_predicted)
+    total, hits = cells.sum(axis=1), right.sum(axis=1)
+    f1 = divide(2 * right, actual + predicted)
+    found = {
+        "accuracy": divide(hits, total),
+        "f1_macro": f1.mean(axis=1),
+        "f1_weighted": divide((f1 * actual).sum(axis=1), total),
+        # Gorodkin 2004, as scikit-learn has it for any number of labels
+        "matthews": divide(
+            hits * total - (actual * predicted).sum(axis=1),
+            np.sqrt((total**2 - (predicted**2).sum(axis=1)) * (total**2 - (actual**2).sum(axis=1))),
+        ),
+    }
+    if of_actual.shape[1] != 2:
+        return found
+    found |= {"f1": f1[:, 1], "precision": divide(right, predicted)[:, 1], "recall": divide(right, actual)[:, 1]}
+    return found | {"combined": (found["accuracy"] + found["f1"]) / 2}
+
+
 _TASKS = ("text_classification",)
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("precision", "Precision", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("combined", "Combined", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("f1_macro", "Macro F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("f1_weighted", "Weighted F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("matthews", "Matthews correlation", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
+    Metric(
+        "precision",
+        "Precision",
+        greater_is_better=True,
+        range=(0, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric(
+        "recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "combined", "Combined", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "f1_macro", "Macro F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "f1_weighted",
+        "Weighted F1",
+        greater_is_better=True,
+        range=(0, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric(
+        "matthews",
+        "Matthews correlation",
+        greater_is_better=True,
+        range=(-1, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, divide, ratios
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
@@ -33,10 +34,67 @@ def _varies(values: np.ndarray) -> bool:
     return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
 
 
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    actual, predicted = (predictions.table[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))
+    if not (_varies(actual) and _varies(predicted)):
+        return None
+    places = [np.unique(values, return_inverse=True)[1] for values in (actual, predicted)]
+    loss = ratios({"loss": predictions.sums["loss"]}) if "loss" in predictions.sums else None
+
+    def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
+        pearson = _counted_pearson(counts, actual, predicted)
+        spearman = _counted_pearson(counts, *(_counted_ranks(counts, place) for place in places))
+        found = {"pearson": pearson, "spearman": spearman, "combined": (pearson + spearman) / 2}
+        return found if loss is None else found | loss(counts)
+
+    return Resampling(scores, is_sum=False)
+
+
+def _counted_pearson(counts: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Pearson's correlation if rows occur so often; 0 for a constant. (draws, rows), and values of either shape → (draws,)"""
+    total = counts.sum(axis=1, keepdims=True)
+    left, right = (values - (counts * values).sum(axis=1, keepdims=True) / total for values in (left, right))
+    product = (counts * left * right).sum(axis=1)
+    squares = (counts * left**2).sum(axis=1) * (counts * right**2).sum(axis=1)
+    return divide(product, np.sqrt(squares))
+
+
+def _counted_ranks(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Every row's rank if rows occur so often, equal values sharing the middle one. (draws, rows)
+
+    `place` (rows,) is the place of each row's value among all different values.
+    """
+    from scipy import sparse
+
+    rows = len(place)
+    each = counts @ sparse.csr_array((np.ones(rows), (np.arange(rows), place)))
+    return (np.cumsum(each, axis=1) - each / 2)[:, place]
+
+
 _TASKS = ("text_regression",)
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("pearson", "Pearson", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score),
-    Metric("spearman", "Spearman", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score),
-    Metric("combined", "Combined", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "pearson", "Pearson", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "spearman",
+        "Spearman",
+        greater_is_better=True,
+        range=(-1, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric(
+        "combined",
+        "Combined",
+        greater_is_better=True,
+        range=(-1, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
 )

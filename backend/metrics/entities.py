@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, divide, ratios
 
 _STRICT = {"BIO": "IOB2", "IOB1": "IOB1", "IOBES": "IOBES", "BILOU": "BILOU"}
 _AS_IOBES = str.maketrans({"L": "E", "U": "S"})
@@ -94,11 +95,122 @@ def _tag_scores(actual: list[list[str]], predicted: list[list[str]]) -> dict[str
     return means | {f"f1_{name}": float(value) for name, value in zip(names, f1, strict=True)}
 
 
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    known = predictions.table["actual"].is_valid().to_numpy()
+    if not known.any():
+        return None
+    actual, predicted = (
+        [tags.split(" ") if tags is not None else [] for tags in predictions.table[name].to_pylist()]
+        for name in ("actual", "prediction")
+    )
+    predicted = [tags if one else [] for tags, one in zip(predicted, actual, strict=True)]
+    hits = np.array(
+        [sum(a == b for a, b in zip(*pair, strict=True)) for pair in zip(actual, predicted, strict=True)], float
+    )
+    sums = {"accuracy": (hits, np.array([float(len(tags)) for tags in actual]))}
+    if "loss" in predictions.sums:
+        sums["loss"] = predictions.sums["loss"]
+    means = ratios(sums)
+    scheme = facts["scheme"]
+    found = (
+        _tag_units(actual, predicted)
+        if scheme == "none"
+        else _entities(actual, predicted, scheme, settings.strict_entities)
+    )
+    names, right, is_actual, is_predicted = _count_units(*found)
+
+    def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
+        sums = counts @ right, counts @ is_actual, counts @ is_predicted
+        return means(counts) | _unit_scores(names, *sums, means_of_all=scheme == "none")
+
+    return Resampling(scores)
+
+
+Units = list[set[tuple[str, int, int]]]
+"""Of each row its entities or tags: their kind and place."""
+
+
+def _tag_units(actual: list[list[str]], predicted: list[list[str]]) -> tuple[Units, Units]:
+    found = [[{(tag, place, place) for place, tag in enumerate(tags)} for tags in rows] for rows in (actual, predicted)]
+    return found[0], found[1]
+
+
+def _entities(actual: list[list[str]], predicted: list[list[str]], scheme: str, strict: bool) -> tuple[Units, Units]:
+    from seqeval.metrics.sequence_labeling import get_entities  # loads scikit-learn, as above
+    from seqeval.scheme import Entities
+
+    own = _scheme_of([*actual, *predicted], scheme)
+    if strict:
+        kind = _strict_scheme(own)
+        found = [
+            [{(one.tag, one.start, one.end) for one in row} for row in Entities(rows, kind).entities]
+            for rows in (actual, predicted)
+        ]
+    else:
+        both = (_as_iobes(actual), _as_iobes(predicted)) if own == "BILOU" else (actual, predicted)
+        found = [[set(get_entities(tags)) for tags in rows] for rows in both]
+    return found[0], found[1]
+
+
+def _count_units(actual: Units, predicted: Units) -> tuple[list[str], Any, Any, Any]:
+    """The kinds, and how many of each a row has that are right, actual and predicted, each (rows, kinds)."""
+    from scipy import sparse
+
+    names = sorted({kind for units in (actual, predicted) for row in units for kind, _, _ in row})
+    numbers = {name: number for number, name in enumerate(names)}
+
+    def count(rows: Units) -> Any:
+        places = [(row, numbers[kind]) for row, units in enumerate(rows) for kind, _, _ in units]
+        row, kind = np.array(places, dtype=np.int64).reshape(-1, 2).T
+        return sparse.csr_array((np.ones(len(row)), (row, kind)), (len(rows), len(names)))
+
+    right = [one & other for one, other in zip(actual, predicted, strict=True)]
+    return names, count(right), count(actual), count(predicted)
+
+
+def _unit_scores(
+    names: list[str], right: np.ndarray, actual: np.ndarray, predicted: np.ndarray, *, means_of_all: bool
+) -> dict[str, np.ndarray]:
+    """Precision, recall and F1 of each kind and of all, from how many of each are right, actual and predicted (draws, kinds).
+
+    Of single tags their mean over all kinds counts, of entities all together.
+    """
+    each = {
+        "precision": divide(right, predicted),
+        "recall": divide(right, actual),
+        "f1": divide(2 * right, actual + predicted),
+    }
+    found = {f"{name}_{kind}": values[:, place] for name, values in each.items() for place, kind in enumerate(names)}
+    if means_of_all:
+        own = {name: values for name, values in found.items() if name.startswith("f1_")}
+        return own | {name: values.mean(axis=1) for name, values in each.items()}
+    right, actual, predicted = (one.sum(axis=1) for one in (right, actual, predicted))
+    return found | {
+        "precision": divide(right, predicted),
+        "recall": divide(right, actual),
+        "f1": divide(2 * right, actual + predicted),
+    }
+
+
 _TASKS = ("token_classification",)
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("precision", "Precision", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
-    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
+    Metric(
+        "precision",
+        "Precision",
+        greater_is_better=True,
+        range=(0, 1),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric(
+        "recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
 )

@@ -13,14 +13,18 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from backend.contract.errors import InputError
 from backend.contract.metrics import Metric, Score
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, ratios
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
 
 BleuWords = Literal["auto", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "none"]
+ResamplingOf = Callable[[Predictions, Any, Any], Resampling | None]
 Kind = Literal["bleu", "chrf", "rouge", "exact_match"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -68,10 +72,51 @@ def _chrf(written: list[str], references: list[str], words: BleuWords) -> dict[s
 
 
 def _exact_match(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
-    hits = sum(
-        _normalise_spaces(one) == _normalise_spaces(other) for one, other in zip(written, references, strict=True)
-    )
-    return {"exact_match": hits / len(references)}
+    return {"exact_match": float(_equal_rows(written, references).mean())}
+
+
+def _equal_rows(written: list[str], references: list[str]) -> np.ndarray:
+    pairs = zip(written, references, strict=True)
+    return np.array([_normalise_spaces(one) == _normalise_spaces(other) for one, other in pairs])
+
+
+def _of_draws(draw: Callable[[list[str], list[str], BleuWords], Resampling]) -> ResamplingOf:
+    """As `_of_rows`, for scores that are drawn again."""
+
+    def draw_rows(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+        known = predictions.labelled_rows()
+        if known.num_rows < predictions.table.num_rows:
+            return None
+        written, references = known["prediction"].to_pylist(), known["actual"].to_pylist()
+        return draw(written, references, getattr(settings, "bleu_words", "auto"))
+
+    return draw_rows
+
+
+def _draw_sacrebleu(kind: str) -> Callable[[list[str], list[str], BleuWords], Resampling]:
+    def draw(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+        metric: Any = _sacrebleu(kind, references, words)
+        # What sacreBLEU's own tests of significance add up and compute scores from.
+        rows = np.array(metric._extract_corpus_statistics(written, [references]), dtype=np.float64)
+
+        def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
+            sums = np.rint(counts @ rows).astype(np.int64).tolist()
+            return {kind: np.array([metric._compute_score_from_stats(one).score for one in sums])}
+
+        return Resampling(scores)
+
+    return draw
+
+
+def _draw_rouge(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+    rows = _rouge_rows(written, references)
+    ones = np.ones(len(rows))
+    return Resampling(ratios({name: (rows[:, place], ones) for place, name in enumerate(ROUGE)}))
+
+
+def _draw_exact_match(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+    right = _equal_rows(written, references)
+    return Resampling(ratios({"exact_match": (right.astype(np.float64), np.ones(len(right)))}), {"exact_match": right})
 
 
 def signatures(references: Sequence[str], kinds: Sequence[Kind], words: BleuWords = "auto") -> dict[str, str]:
@@ -102,18 +147,23 @@ def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "Sacre
 
 
 def _rouge(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
+    return dict(zip(ROUGE, _rouge_rows(written, references).mean(axis=0).tolist(), strict=True))
+
+
+def _rouge_rows(written: list[str], references: list[str]) -> np.ndarray:
+    """(rows, the scores of `ROUGE`)"""
     from rouge_score.rouge_scorer import RougeScorer  # brings nltk along, which takes seconds
 
     cut = _RougeTokenizer() if _rouge_words(references) == "unicode" else None
     lines = RougeScorer(list(ROUGE), use_stemmer=True, tokenizer=cut)
     one_line = RougeScorer(list(ROUGE[:3]), use_stemmer=True, tokenizer=cut)
-    sums: Counter[str] = Counter()
+    found = []
     for prediction, reference in zip(written, references, strict=True):
         several = "\n" in prediction or "\n" in reference
-        found = (lines if several else one_line).score(reference, prediction)
-        for name in ROUGE:  # of one line each rougeLsum is rougeL, and costs as much again
-            sums[name] += (found[name] if name in found else found["rougeL"]).fmeasure
-    return {name: sums[name] / len(references) for name in ROUGE}
+        own = (lines if several else one_line).score(reference, prediction)
+        # Of one line each rougeLsum is rougeL, and costs as much again.
+        found.append([(own[name] if name in own else own["rougeL"]).fmeasure for name in ROUGE])
+    return np.array(found)
 
 
 def _rouge_words(references: Sequence[str]) -> Literal["default", "unicode"]:
@@ -174,20 +224,31 @@ def _replace(character: str) -> str:
 
 
 _TASKS = ("causal_lm", "seq2seq_lm")
+_RESAMPLINGS: dict[Kind, ResamplingOf] = {
+    "bleu": _of_draws(_draw_sacrebleu("bleu")),
+    "chrf": _of_draws(_draw_sacrebleu("chrf")),
+    "rouge": _of_draws(_draw_rouge),
+    "exact_match": _of_draws(_draw_exact_match),
+}
 _SCORES: dict[Kind, Score] = {
     "bleu": _of_rows(_bleu),
     "chrf": _of_rows(_chrf),
     "rouge": _of_rows(_rouge),
     "exact_match": _of_rows(_exact_match),
 }
-METRICS = (
-    Metric("bleu", "BLEU", greater_is_better=True, range=(0, 100), tasks=_TASKS, score=_SCORES["bleu"]),
-    Metric("chrf", "chrF", greater_is_better=True, range=(0, 100), tasks=_TASKS, score=_SCORES["chrf"]),
-    Metric("rouge1", "ROUGE-1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
-    Metric("rouge2", "ROUGE-2", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
-    Metric("rougeL", "ROUGE-L", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
-    Metric("rougeLsum", "ROUGE-Lsum", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
-    Metric(
-        "exact_match", "Exact match", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["exact_match"]
-    ),
+_DECLARED: tuple[tuple[Kind, str, str, int], ...] = (
+    ("bleu", "bleu", "BLEU", 100),
+    ("chrf", "chrf", "chrF", 100),
+    ("rouge", "rouge1", "ROUGE-1", 1),
+    ("rouge", "rouge2", "ROUGE-2", 1),
+    ("rouge", "rougeL", "ROUGE-L", 1),
+    ("rouge", "rougeLsum", "ROUGE-Lsum", 1),
+    ("exact_match", "exact_match", "Exact match", 1),
 )
+METRICS = tuple(
+    Metric(
+        name, title, greater_is_better=True, range=(0, highest), tasks=_TASKS,
+        score=_SCORES[kind], resampling=_RESAMPLINGS[kind],
+    )
+    for kind, name, title, highest in _DECLARED
+)  # fmt: skip

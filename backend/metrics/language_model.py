@@ -6,6 +6,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
+from backend.statistics.resampling import Resampling, ratios
 
 _LARGEST_EXPONENT = 700.0
 """A perplexity beyond it would be infinite, which JSON cannot say."""
@@ -21,9 +22,33 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
     return {"loss": total / count, "perplexity": perplexity, "accuracy": correct / count}
 
 
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    if not predictions.total("loss")[1]:
+        return None
+    means = ratios({name: predictions.sums[name] for name in ("loss", "accuracy")})
+
+    def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
+        found = means(counts)
+        return found | {"perplexity": np.exp(np.minimum(found["loss"], _LARGEST_EXPONENT))}
+
+    return Resampling(scores)
+
+
 _TASKS = ("causal_lm", "masked_lm", "seq2seq_lm")
 METRICS = (
-    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
-    Metric("perplexity", "Perplexity", greater_is_better=False, range=(1, None), tasks=_TASKS, score=_score),
-    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric(
+        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
+    Metric(
+        "perplexity",
+        "Perplexity",
+        greater_is_better=False,
+        range=(1, None),
+        tasks=_TASKS,
+        score=_score,
+        resampling=_resampling,
+    ),
+    Metric(
+        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
+    ),
 )

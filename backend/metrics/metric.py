@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.metrics import Metric
+from backend.statistics.resampling import Resampling
 
 Sums = dict[str, tuple[np.ndarray, np.ndarray]]
 """Name → numerator and denominator of each row, both (rows,) float64, for what is summed over rows before dividing."""
@@ -60,6 +61,22 @@ def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, set
     for score in dict.fromkeys(metric.score for metric in metrics):
         scores |= score(predictions, facts, settings) if score else {}
     return scores
+
+
+def resamplings(metrics: Iterable[Metric], predictions: Predictions, facts: Any, settings: Any) -> list[Resampling]:
+    """Those of every family of these metrics that has one; empty for predictions without rows."""
+    if not predictions.table.num_rows:
+        return []
+    families = dict.fromkeys(metric.resampling for metric in metrics)
+    return [made for family in families if family and (made := family(predictions, facts, settings)) is not None]
+
+
+def known_rows(predictions: Predictions) -> np.ndarray:
+    """The numbers of the rows by which the metrics are computed: those with a known answer."""
+    known = predictions.table["actual"].is_valid().to_numpy()
+    if "loss" in predictions.sums:
+        known = known | (predictions.sums["loss"][1] > 0)
+    return np.flatnonzero(known)
 
 
 def declared_metrics(metrics: Iterable[str | Metric]) -> list[Metric]:

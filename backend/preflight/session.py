@@ -1,16 +1,17 @@
 """A task, a tokenizer and a model, and what can be done with them: features, batches, predictions."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.metrics import Interval, base_metric
 from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.spec import RunSpec
@@ -22,9 +23,11 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
 from backend.hardware.devices import count_processes
+from backend.metrics.metric import declared_metrics, known_rows, resamplings
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits, ignore_progress, make_task
 from backend.preflight.metrics import compute_metrics
+from backend.statistics.resampling import find_group_column, group_numbers, intervals
 from backend.tasks.task import (
     Columns,
     Facts,
@@ -44,6 +47,7 @@ from backend.tokenizers.options import ADDED, ADDED_SPECIAL
 MAX_FILES_APART = 50
 """Of more files than this only the whole is measured."""
 Tick = Callable[[int, int], None]
+Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True)
@@ -243,17 +247,56 @@ class FeatureSession:
         return {**found, **compute_metrics(self.spec, predictions.table)} if found else found
 
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
-        """The metrics; for several files also each file's own, as `file/metric` or as the source names them."""
-        files = np.unique(rows.file_index)  # of rows held out from several files, perhaps of the last one alone
-        if (len(files) < 2 and not rows.metric_names) or len(files) > MAX_FILES_APART:
-            return self._compute_metrics(predictions)
-        names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
-        metrics = {} if rows.metric_names else self._compute_metrics(predictions)
-        for number, name in enumerate(names):
-            own = predictions.take(np.flatnonzero(rows.file_index == number))
-            found = self._compute_metrics(own) if own.table.num_rows else {}
-            metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
-        return metrics
+        return _of_files(rows, lambda own: self._compute_metrics(predictions if own is None else predictions.take(own)))
+
+    def intervals(self, scored: ScoredEvaluation, rows: Rows) -> dict[str, Interval]:
+        """The 95 % interval of each metric that can be drawn again, by the names of `scored.metrics`."""
+        metrics = [one for one in declared_metrics(self.task.metrics) if _is_among(one.name, scored.metrics)]
+        column = self.group_column(rows)
+        groups = group_numbers(rows.table[column]) if column is not None else None
+        known = known_rows(scored.predictions)
+
+        def draw(own: np.ndarray | None) -> dict[str, Interval]:
+            chosen = known if own is None else np.intersect1d(known, own)
+            made = resamplings(metrics, scored.predictions.take(chosen), self.facts, self.task.settings)
+            own_groups = None if groups is None else np.unique(groups[chosen], return_inverse=True)[1]
+            return intervals(made, len(chosen), own_groups)
+
+        return {name: value for name, value in _of_files(rows, draw).items() if name in scored.metrics}
+
+    def group_column(self, rows: Rows) -> str | None:
+        """The column whose rows with the same value depend on each other. Raises InputError if these rows lack it."""
+        wanted, names = self.spec.evaluation.group_column, rows.table.column_names
+        if wanted == "none":
+            return None
+        if wanted == "auto":
+            return find_group_column(rows.table, self.columns.get("context"))
+        if wanted not in names:
+            raise InputError(
+                "evaluation.group_column: there is no column {column}; choose one of {names}, auto or none",
+                "evaluation.group_column",
+                column=repr(wanted),
+                names=", ".join(names),
+            )
+        return wanted
+
+
+def _of_files(rows: Rows, measure: Callable[[np.ndarray | None], dict[str, Measured]]) -> dict[str, Measured]:
+    """What `measure` says of all rows; for several files also of each file's own, as `file/metric` or as the source names them."""
+    files = np.unique(rows.file_index)  # of rows held out from several files, perhaps of the last one alone
+    if (len(files) < 2 and not rows.metric_names) or len(files) > MAX_FILES_APART:
+        return measure(None)
+    names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
+    found = {} if rows.metric_names else measure(None)
+    for number, name in enumerate(names):
+        own = np.flatnonzero(rows.file_index == number)
+        each = measure(own) if len(own) else {}
+        found |= {name.replace("{metric}", metric): value for metric, value in each.items()}
+    return found
+
+
+def _is_among(metric: str, names: Iterable[str]) -> bool:
+    return any(base_metric(name, [metric]) for name in names)
 
 
 def open_session(spec: RunSpec, splits: Splits, model: ModelLocation, engine: object) -> FeatureSession:

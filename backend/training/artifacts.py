@@ -59,6 +59,7 @@ def predict(
     """Write the predictions for every row of one split; returns its metrics."""
     rows, features = opened.rows[split], opened.features[split]
     scored: ScoredEvaluation = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
+    intervals = opened.session.intervals(scored, rows)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
     if opened.hosts.is_first:
         predictions_file.write(
@@ -73,6 +74,7 @@ def predict(
             rows=len(rows),
             seconds=scored.seconds,
             metrics=dict(scored.metrics),
+            intervals=intervals,
         )
     )
     return scored.metrics

@@ -309,6 +309,8 @@ def _plan(
 
 
 def _trivial_scores(session: FeatureSession, splits: Splits) -> dict[str, float]:
+    for split in {"validation", "test"} & splits.rows.keys():
+        session.group_column(splits.rows[split])  # says now, not after the training, if it is missing
     rows = splits.rows.get("validation")
     return {} if rows is None else trivial_scores(session.task, rows, session.columns, session.facts)
 

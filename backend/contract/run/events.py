@@ -243,6 +243,8 @@ class PredictionsWritten(Event, frozen=True, tag=True):
     rows: int
     seconds: float
     metrics: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    """The 95 % confidence interval of each metric that has one."""
 
 
 class RunFinished(Event, frozen=True, tag=True):

@@ -17,7 +17,7 @@ _SETTINGS = """
     adam_beta1 adam_beta2 adam_epsilon adapter address alpha append_end at_start batch_size best_metric beta1 beta2 bias bleu_words
     bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns compile config configuration coordinator cpu_offload data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
-    environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
+    environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate group_column
     gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
     language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability master_weights max_answer_length
     max_gradient_norm max_length max_new_tokens max_records max_restarts max_rows max_steps max_target_length memory_limit metrics

@@ -20,6 +20,9 @@ class EvaluationSection(Section):
     weights."""
     metrics: Annotated[list[str], Field(title="Additional metrics", json_schema_extra=ADVANCED)] = []
     """Metrics from installed packages to compute in addition to the task's own."""
+    group_column: Annotated[str, Field(title="Rows that belong together", json_schema_extra=ADVANCED)] = "auto"
+    """The column whose rows with the same value depend on each other, such as sentences of one document; metrics are then less
+    sure. `auto` finds one by its name or takes the context of questions, `none` takes every row for itself."""
     batch_size: Annotated[int | None, Field(title="Evaluation batch size", ge=1, json_schema_extra=ADVANCED)] = None
     """Rows per forward pass. Empty chooses a size that fits."""
     max_rows: Annotated[int | None, Field(title="Max evaluation rows", ge=1, json_schema_extra=ADVANCED)] = None

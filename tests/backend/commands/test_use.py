@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -32,7 +33,22 @@ def test_evaluation_states_metrics_rows_and_timing(burnish, run: Path) -> None:
     assert found["timing"].keys() == {
         "seconds", "rows_per_second", "tokens_per_second", "startup_seconds", "compile_seconds",
     }  # fmt: skip
-    assert {"accuracy", "loss"} <= found["metrics"].keys()
+    assert found["intervals"].keys() == found["metrics"].keys() > {"accuracy", "loss"}
+    assert all(low <= found["metrics"][name] <= high for name, (low, high) in found["intervals"].items())
+    assert found["trivial"] == {"accuracy": pytest.approx(302 / 600), "matthews": 0.0}
+
+
+def test_a_metric_is_printed_with_its_interval_and_what_needs_no_model(burnish, run: Path) -> None:
+    done = burnish("evaluate", run, "--data", VALIDATION)
+
+    assert re.search(r"^accuracy +[\d.]+ \([\d.]+ to [\d.]+\) +0\.5033 without a model, which", done.stdout, re.M)
+
+
+def test_a_group_column_that_is_missing_is_refused(burnish, run: Path) -> None:
+    done = burnish("evaluate", run, "--data", VALIDATION, "--set", "evaluation.group_column=doc")
+
+    assert done.returncode == 2
+    assert "evaluation.group_column: there is no column 'doc'; choose one of text, label" in done.stderr
 
 
 def test_predictions_equal_those_of_the_run(burnish, run: Path, tmp_path: Path) -> None:
