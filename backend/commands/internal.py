@@ -5,15 +5,12 @@ import os
 import shutil
 import sys
 import threading
-import time
-import traceback
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from backend.commands.command import Command
-from backend.contract.messages import message
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redact
 from backend.contract.run.folder import RunFolder
@@ -37,27 +34,13 @@ def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
     on_interruption(_InterruptOnce(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
-    if folder.remote_run() is not None:
-        from backend.remote import mirror
-
-        return mirror.run(folder)
-    try:
+    if arguments.rank is not None:
         from backend.training import processes  # loads the data room and the framework
-    except ImportError:
-        _explain_failed_start(folder)
-        return 1
-    if arguments.rank is None:
-        return _end(processes.run(folder))
-    return processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous)
 
+        return processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous)
+    from backend.launchers.launcher import launcher_of  # loads pydantic
 
-def _end(code: int) -> int:
-    """The exit code, or the end of this process if it gave up on something that still runs, such as compiling."""
-    from backend.training import background, loop  # loaded by now
-
-    if background.has_abandoned_work():
-        loop.end_at_once(code)
-    return code
+    return launcher_of(folder).run(folder)
 
 
 class _InterruptOnce:
@@ -98,35 +81,15 @@ class RedactedStream(io.TextIOBase):
         return self._stream.fileno()
 
 
-def _explain_failed_start(folder: RunFolder) -> None:
-    """Explain an incomplete installation, which ends an attempt before its first event."""
-    from backend.contract.run.events import RunFinished
-    from backend.training.event_log import EventLog  # needs none of those libraries
-
-    error = sys.exc_info()[1]
-    sys.stderr.write(traceback.format_exc())
-    sentence = message("a library required for training cannot be loaded: {error}", error=redact(str(error)))
-    event = RunFinished(
-        time=time.time(),
-        state="failed",
-        step=0,
-        message=sentence,
-        code="import",
-        hint=message("run burnish doctor to see what to install."),
-    )
-    log = EventLog(folder.events)
-    log.write(event)
-    log.close()
-
-
 def _measure(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
     threading.Thread(target=_exit_with_caller, args=(folder,), daemon=True).start()
     with suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(MOST_LIKELY)
-    from backend.training import loop  # loads the data room and the framework
+    from backend.launchers import local
+    from backend.training import loop  # these load pydantic, the data room and the framework
 
-    return _end(loop.run(folder, is_trial=True))
+    return local.end_process(loop.run(folder, is_trial=True))
 
 
 def _exit_with_caller(folder: RunFolder) -> None:

@@ -1,7 +1,6 @@
 """`burnish machines`: the other computers on which runs can be started; `train --on`, `resume` and `adopt` for runs there."""
 
 import json
-import subprocess
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,22 +62,6 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
     if arguments.changes or arguments.engine:
         paths = upload.spec_paths(spec_file.read_run(folder.spec))
         write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
-
-
-def end_remote_run(remote: RemoteRun) -> None:
-    """End a run's processes on its machine, without a checkpoint."""
-    from backend.remote import connection, protocol
-
-    with connection.connect_by_name(remote.machine) as (machine, _):
-        machine.ask(protocol.EndNow(run=remote.run), protocol.Done)
-
-
-def start_mirror(folder: RunFolder) -> "subprocess.Popen[bytes]":
-    """Start the copying of a run that is on another machine; returns the supervisor. Raises InputError or RunFailed."""
-    from backend import registry
-    from backend.contract.spec import HardwareSection
-
-    return registry.find("launcher", "local", "launcher")().start(folder, HardwareSection())
 
 
 def _machines_arguments(parser: ArgumentParser) -> None:
@@ -174,6 +157,8 @@ def _adopt_arguments(parser: ArgumentParser) -> None:
 def _adopt(arguments: Namespace) -> int:
     from backend.commands import new_run
     from backend.contract import spec_file
+    from backend.contract.spec import HardwareSection
+    from backend.launchers.launcher import launcher_of
     from backend.remote import connection, protocol
 
     name, colon, place = arguments.place.partition(":")
@@ -188,7 +173,7 @@ def _adopt(arguments: Namespace) -> int:
     folder = new_run.write_copy(
         found.spec, str(title or Path(place).name), RemoteRun(name, found.run), arguments.run_folder
     )
-    start_mirror(folder).returncode = 0  # it outlives this process on purpose
+    launcher_of(folder).start(folder, HardwareSection()).returncode = 0  # it outlives this process on purpose
     if arguments.json:
         print(json.dumps({"run": str(folder.path), "name": folder.name, "machine": name, "run_there": found.run}))
     else:

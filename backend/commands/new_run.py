@@ -153,8 +153,8 @@ def start(
 
     `listed` are this computer's devices, if they are known. Raises InputError or RunFailed.
     """
-    from backend import registry
     from backend.hardware import devices
+    from backend.launchers.launcher import launcher_of
     from backend.preflight import engine_choice
 
     request = None
@@ -164,7 +164,7 @@ def start(
     hardware = spec.hardware
     if engine_choice.position(spec).count > 1:  # one host alone cannot start again
         hardware = hardware.model_copy(update={"max_restarts": 0})
-    return registry.find("launcher", "local", "launcher")().start(folder, hardware, queue=request)
+    return launcher_of(folder).start(folder, hardware, queue=request)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

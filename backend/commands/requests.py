@@ -1,17 +1,11 @@
 """`burnish stop`, `pause` and `checkpoint` send a request to a run; `start` and `queue` start or move a queued one."""
 
-import os
-import signal
-import time
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
 
-from backend import process_tree
-from backend.commands import machines
 from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
 from backend.contract.run import queue
-from backend.contract.run.folder import RunFolder, boot_id, host_id
+from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import RunLocked
 from backend.contract.safe_text import one_line
 
@@ -40,8 +34,9 @@ def _request(arguments: Namespace) -> int:
     if waits and kind == "checkpoint":
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
     if getattr(arguments, "now", False) and not waits:
-        remote = folder.remote_run()
-        _end_now(folder) if remote is None else machines.end_remote_run(remote)
+        from backend.launchers.launcher import launcher_of  # loads pydantic
+
+        launcher_of(folder).end_now(folder)
         print(
             f"{one_line(folder.name)}: its processes are being stopped; burnish resume continues from the last checkpoint"
         )
@@ -102,23 +97,6 @@ def _running(name: str, kind: str) -> RunFolder:
     if life != "alive":
         raise InputError(f"{folder.name}: this run is not running ({life}), so there is nothing to {kind}")
     return folder
-
-
-def _end_now(folder: RunFolder) -> None:
-    record = folder.process_record()
-    if record is None or (record.host, record.boot) != (host_id(), boot_id()):
-        raise InputError(f"{folder.name}: this run is in progress on another computer; stop it there, or without --now")
-    if os.name == "nt":
-        process_tree.kill(record.engine_pid)
-        return
-    # Told once, the supervisor interrupts the run; told again, it ends the engine and what that started.
-    with suppress(ProcessLookupError):  # the run has ended meanwhile
-        os.kill(record.supervisor_pid, signal.SIGTERM)
-        deadline = time.monotonic() + 2
-        while folder.open_request() != "interrupt" and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if folder.life() == "alive":
-            os.kill(record.supervisor_pid, signal.SIGTERM)
 
 
 COMMANDS = (

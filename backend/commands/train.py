@@ -179,7 +179,10 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "Devi
 def _follow_mirror(folder: RunFolder, arguments: Namespace) -> int:
     """Follow a run on another machine through its copy here."""
     reader = EventReader.at_end(folder.events)
-    supervisor = machines.start_mirror(folder)
+    from backend.contract.spec import HardwareSection
+    from backend.launchers.launcher import launcher_of  # these load pydantic
+
+    supervisor = launcher_of(folder).start(folder, HardwareSection())
     if arguments.detach:
         supervisor.returncode = 0  # it outlives this process on purpose
         _report_started(folder, supervisor.pid, arguments.json)

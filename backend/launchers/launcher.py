@@ -1,14 +1,15 @@
-"""Defines launchers: a launcher starts a run's supervisor somewhere."""
+"""Defines launchers: how a run is started, carried and ended. Which one a run has is derived from its folder."""
 
 import subprocess
 from typing import ClassVar, Protocol
 
+from backend import registry
 from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.contract.spec import HardwareSection
 
 
 class Launcher(Protocol):
-    """One way to start a run; a module of `backend.launchers` exports its class as `LAUNCHER`."""
+    """One way to run; a module of `backend.launchers` exports its class as `LAUNCHER`."""
 
     title: ClassVar[str]
     description: ClassVar[str]
@@ -22,3 +23,16 @@ class Launcher(Protocol):
         if the run is already running, RunFailed if it cannot be started; both in one sentence.
         """
         ...
+
+    def run(self, folder: RunFolder) -> int:
+        """Do the work of an attempt, in the process that the supervisor has started for it; returns its exit code."""
+        ...
+
+    def end_now(self, folder: RunFolder) -> None:
+        """End the processes of a run without a checkpoint. Raises InputError."""
+        ...
+
+
+def launcher_of(folder: RunFolder) -> Launcher:
+    """The launcher of a run: that of another machine if the folder is the copy of a run there."""
+    return registry.find("launcher", "local" if folder.remote_run() is None else "remote", "launcher")()

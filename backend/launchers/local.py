@@ -1,11 +1,19 @@
 """Starts a run on this computer: its supervisor, in a new session that outlives the process that started it."""
 
 import os
+import signal
 import subprocess
+import sys
+import time
+import traceback
+from contextlib import suppress
 
+from backend import process_tree
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import message
 from backend.contract.processes import python_command
-from backend.contract.run.folder import DeviceRequest, RunFolder
+from backend.contract.redaction import redact
+from backend.contract.run.folder import DeviceRequest, RunFolder, boot_id, host_id
 from backend.contract.spec import HardwareSection
 
 REFUSED = 2
@@ -40,6 +48,64 @@ class Local:
         if output and not _has_started(folder, supervisor.pid):
             _raise(output, supervisor.wait())
         return supervisor
+
+    def run(self, folder: RunFolder) -> int:
+        """See `Launcher.run`: train."""
+        try:
+            from backend.training import processes  # loads the data room and the framework
+        except ImportError:
+            _explain_failed_start(folder)
+            return 1
+        return end_process(processes.run(folder))
+
+    def end_now(self, folder: RunFolder) -> None:
+        """See `Launcher.end_now`."""
+        record = folder.process_record()
+        if record is None or (record.host, record.boot) != (host_id(), boot_id()):
+            raise InputError(
+                f"{folder.name}: this run is in progress on another computer; stop it there, or without --now"
+            )
+        if os.name == "nt":
+            process_tree.kill(record.engine_pid)
+            return
+        # Told once, the supervisor interrupts the run; told again, it ends the engine and what that started.
+        with suppress(ProcessLookupError):  # the run has ended meanwhile
+            os.kill(record.supervisor_pid, signal.SIGTERM)
+            deadline = time.monotonic() + 2
+            while folder.open_request() != "interrupt" and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if folder.life() == "alive":
+                os.kill(record.supervisor_pid, signal.SIGTERM)
+
+
+def end_process(code: int) -> int:
+    """The exit code, or the end of this process if it gave up on something that still runs, such as compiling."""
+    from backend.training import background, loop  # loaded by now
+
+    if background.has_abandoned_work():
+        loop.end_at_once(code)
+    return code
+
+
+def _explain_failed_start(folder: RunFolder) -> None:
+    """Explain an incomplete installation, which ends an attempt before its first event."""
+    from backend.contract.run.events import RunFinished
+    from backend.training.event_log import EventLog  # needs none of those libraries
+
+    error = sys.exc_info()[1]
+    sys.stderr.write(traceback.format_exc())
+    sentence = message("a library required for training cannot be loaded: {error}", error=redact(str(error)))
+    event = RunFinished(
+        time=time.time(),
+        state="failed",
+        step=0,
+        message=sentence,
+        code="import",
+        hint=message("run burnish doctor to see what to install."),
+    )
+    log = EventLog(folder.events)
+    log.write(event)
+    log.close()
 
 
 def _has_started(folder: RunFolder, supervisor: int) -> bool:
