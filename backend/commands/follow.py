@@ -146,7 +146,7 @@ class Follower:
             signal.signal(number, signal.SIG_DFL)
 
     def _stop(self) -> None:
-        waits = self._run.is_queued()
+        waits = self._run.waits()
         self._run.request("stop")
         doing = "Leaving the queue" if waits else "Stopping after a checkpoint"
         self._screen.line(f"{doing}. Press Ctrl-C again to leave it running on its own.")
@@ -258,7 +258,7 @@ class QueueReporter:
     def report_changes(self) -> None:
         """Report what has changed since the last call."""
         now = time.monotonic()
-        if not self._folder.queued.exists():
+        if not self._folder.waits():
             self._report_start()
         elif now - self._looked >= QUEUE_POLL_SECONDS:
             self._looked = now
@@ -280,6 +280,8 @@ class QueueReporter:
 
 def waits_for(folder: RunFolder) -> str:
     """`waits for rte-3 and 1 more (1 of 2 in the queue)`; empty if it is not waiting."""
+    if (job := folder.pending_job()) is not None:
+        return one_line(job.describe_waiting())
     queue = queue_of(folder.path.parent)
     names = [run.name for run in queue.waiting]
     if folder.name not in names:

@@ -17,14 +17,22 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
 
 
+SETTINGS = ("ssh_config", "scheduler", "partition", "account", "time", "gpus", "script_lines")
+"""Settings of a machine whose options have their names."""
+
+
 def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
     from backend.commands import new_run
     from backend.contract import spec_file
-    from backend.remote import connection, protocol, upload
+    from backend.contract.machines import find_machine
+    from backend.remote import connection, protocol, slurm, upload
 
     if arguments.run_folder is not None:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
+    script = slurm.script_of(find_machine(arguments.on), spec.name)
+    if script and arguments.convert_weights:
+        raise InputError("--convert-weights: a job cannot convert a model; convert it before")
     screen = ProgressScreen()
     try:
         with connection.connect_by_name(arguments.on) as (machine, greeting):
@@ -34,10 +42,10 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
             options = [option for option, is_given in (
                 ("--trust-remote-code", arguments.trust_remote_code),
                 ("--convert-weights", arguments.convert_weights),
-                ("--queue", arguments.queue),
+                ("--queue", arguments.queue and not script),  # a scheduler has its own queue
             ) if is_given]  # fmt: skip
             screen.start_stage(f"starting on {arguments.on}")
-            question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options)
+            question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options, name=spec.name, script=script)  # fmt: skip
             started = machine.ask(question, protocol.Started)
     finally:
         screen.close()
@@ -48,17 +56,21 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
 def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
     from backend.contract import spec_file
-    from backend.remote import connection, protocol, upload
+    from backend.contract.machines import find_machine
+    from backend.remote import connection, protocol, slurm, upload
 
+    script = slurm.script_of(
+        find_machine(remote.machine), str(spec_file.read_run(folder.spec).get("name") or folder.name)
+    )
     if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
         raise InputError("{name}: this run is already running", name=folder.name)
     options = [part for change in arguments.changes for part in ("--set", change)]
     if arguments.engine:
         options += ["--engine", arguments.engine]
-    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue)):  # fmt: skip
+    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue and not script)):  # fmt: skip
         options += [option] if is_given else []
     with connection.connect_by_name(remote.machine) as (machine, _):
-        started = machine.ask(protocol.Resume(run=remote.run, options=options), protocol.Started)
+        started = machine.ask(protocol.Resume(run=remote.run, options=options, script=script), protocol.Started)
     if arguments.changes or arguments.engine:
         paths = upload.spec_paths(spec_file.read_run(folder.spec))
         write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
@@ -75,7 +87,18 @@ def _machines_arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--command", dest="program", metavar="PROGRAM", help="the program burnish there")
     adding.add_argument("--checkpoints", action=BooleanOptionalAction, help="also copy checkpoints back")
     adding.add_argument("--ssh-config", metavar="FILE", help="a configuration file for ssh other than your own")
+    adding.add_argument("--scheduler", metavar="slurm", help="submit runs as jobs of a Slurm cluster")
+    adding.add_argument("--partition", help="the partition for jobs")
+    adding.add_argument("--account", help="the account that jobs are charged to")
+    adding.add_argument("--time", help="the time limit of a job, such as 4:00:00; a longer run is queued again")
+    adding.add_argument("--gpus", help="how many GPUs a job gets, such as 2 or a100:2")
+    adding.add_argument(
+        "--script-lines", metavar="LINES", help="more lines of the batch script, such as #SBATCH --mem=32G"
+    )
     _add_name(add_action(actions, "check", "try every step of a run on a machine"))
+    printing = add_action(actions, "script", "print the batch script of a run on a machine")
+    _add_name(printing)
+    printing.add_argument("spec", metavar="SPEC", nargs="?", type=Path, help="the spec file, which names the job")
     _add_name(add_action(actions, "remove", "forget a machine; its files stay"))
 
 
@@ -97,7 +120,24 @@ def _machines(arguments: Namespace) -> int:
         machines.write_machines({name: one for name, one in found.items() if name != arguments.name})
         print(f"{arguments.name} is removed; its files and runs stay there")
         return 0
+    if arguments.action == "script":
+        return _print_script(arguments)
     return _check(arguments.name)
+
+
+def _print_script(arguments: Namespace) -> int:
+    from backend.contract import machines, spec_file
+    from backend.remote import slurm
+
+    machine = machines.find_machine(arguments.name)
+    if machine.scheduler != "slurm":
+        raise InputError(
+            "{name} starts runs without a scheduler; for a Slurm cluster, run: burnish machines add {name} --scheduler slurm",
+            name=arguments.name,
+        )
+    name = "run" if arguments.spec is None else spec_file.read(arguments.spec).get("name") or arguments.spec.stem
+    print(slurm.batch_script(machine, str(name)), end="")
+    return 0
 
 
 def _list(found: "dict[str, Machine]", as_json: bool) -> int:
@@ -108,7 +148,9 @@ def _list(found: "dict[str, Machine]", as_json: bool) -> int:
     else:
         width = max(map(len, found))
         for name, machine in found.items():
-            print(f"{name:<{width}}  {one_line(machine.address)}  {one_line(machine.folder)}")
+            place = one_line(machine.address) or "this computer"
+            scheduler = f"  {machine.scheduler}" if machine.scheduler else ""
+            print(f"{name:<{width}}  {place}  {one_line(machine.folder)}{scheduler}")
     return 0
 
 
@@ -122,11 +164,11 @@ def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
         "setup": arguments.setup,
         "command": arguments.program,
         "checkpoints": arguments.checkpoints,
-        "ssh_config": arguments.ssh_config,
+        **{name: getattr(arguments, name) for name in SETTINGS},
     }
     before = found[arguments.name].model_dump() if arguments.name in found else {}
     values = {**before, **{name: value for name, value in given.items() if value is not None}}
-    if "address" not in values:
+    if not values.get("address") and not values.get("scheduler"):
         raise InputError("{name}: give its address, for example --address user@host", name=arguments.name)
     machine = validate(machines.Machine, values, arguments.name)
     machines.write_machines({**found, arguments.name: machine})
@@ -142,7 +184,9 @@ def _check(name: str) -> int:
     found = connection.check(name)
     print(f"{name} answers")
     lines = [*found.versions.items(), ("folder", f"{found.folder}, {found.free_bytes / 1e9:,.0f} GB free")]
-    lines += [("device", device) for device in found.devices] + ([("note", found.note)] if found.note else [])
+    lines += [("device", device) for device in found.devices]
+    lines += [("partition", partition) for partition in found.partitions]
+    lines += [("note", found.note)] if found.note else []
     for title, words in lines:
         print(f"  {one_line(title):<9} {one_line(words)}")
     return 0

@@ -45,23 +45,27 @@ def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
 
 def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     """Create a run folder that holds the spec: at `path`, or under the runs folder, named by date and spec."""
-    from backend.contract import spec_file
-    from backend.preflight import task_facts
-
-    spec = prepared.spec
-    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto if setting.reason)
-    text = reasons + spec_file.dump(spec.model_dump(mode="json"))
-    folder = _make(path) if path else _make_dated(spec.name)
+    folder = _make(path) if path else _make_dated(prepared.spec.name)
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):
-            task_facts.keep(folder, prepared.fitted)
-            write_whole(folder.spec, text.encode())  # a folder is a run as soon as its complete spec exists
+            write_spec(folder, prepared)
     except InputError:
         with suppress(OSError):
             folder.facts.unlink(missing_ok=True)
             folder.path.rmdir()
         raise
     return folder
+
+
+def write_spec(folder: RunFolder, prepared: "Checked") -> None:
+    """Write the spec, with the reasons of its automatic values. Raises OSError."""
+    from backend.contract import spec_file
+    from backend.preflight import task_facts
+
+    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto if setting.reason)
+    text = reasons + spec_file.dump(prepared.spec.model_dump(mode="json"))
+    task_facts.keep(folder, prepared.fitted)
+    write_whole(folder.spec, text.encode())  # a folder is a run as soon as its complete spec exists
 
 
 def write_copy(spec: str, name: str, remote: RemoteRun, path: Path | None) -> RunFolder:

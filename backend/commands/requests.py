@@ -30,7 +30,7 @@ def _stop_arguments(parser: ArgumentParser) -> None:
 def _request(arguments: Namespace) -> int:
     kind: str = arguments.command
     folder = _running(arguments.run, kind)
-    waits = folder.is_queued()
+    waits = folder.waits()
     if waits and kind == "checkpoint":
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
     if getattr(arguments, "now", False) and not waits:

@@ -225,7 +225,7 @@ def _seconds_of(found: list[events.AnyEvent]) -> float | None:
 
 def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     finished, life = last_end(found), folder.life()
-    if life == "alive" and folder.queued.exists():
+    if life == "alive" and folder.waits():
         return "queued", waits_for(folder)
     if life == "lost" and folder.queued.exists():
         return "lost", "its process was killed, or the computer shut down, while it waited in the queue"

@@ -92,6 +92,7 @@ def _resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--new-optimizer", action="store_true", help="allow the other engine to start with a new optimizer state"
     )
+    parser.set_defaults(run_folder=None, convert_weights=False)
     add_changes(parser)
     _add_start(parser)
 
@@ -110,6 +111,8 @@ def _resume(arguments: Namespace) -> int:
         _refuse_finished(folder, last_end(landmarks(folder.events)))
         machines.resume_remote_run(folder, remote, arguments)
         return _follow_mirror(folder, arguments)
+    if folder.job_record() is not None and folder.process_record() is None:
+        return _start_submitted(folder, arguments)
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)
@@ -124,6 +127,16 @@ def _resume(arguments: Namespace) -> int:
     if arguments.changes:
         spec = new_run.change_settings(folder, spec, arguments.changes)
     return _run(folder if position.is_first else joining.join(folder.path, position), spec, arguments)
+
+
+def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
+    """Start a run that was submitted as a job: its spec is checked, and its automatic values are chosen, where it runs."""
+    from backend.preflight import resolve  # loaded by now
+
+    folder.check(to_write=True)
+    prepared = new_run.prepare(resolve.read_spec(folder.spec, new_run.requested_changes(arguments)), arguments)
+    new_run.write_spec(folder, prepared)
+    return _run(folder, prepared.spec, arguments, prepared.listed)
 
 
 def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:

@@ -2,8 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from backend.contract import places, spec_file
 from backend.contract.errors import InputError
@@ -11,14 +12,17 @@ from backend.contract.safe_files import write_whole
 from backend.contract.spec.section import Section, validate
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,:/@=+-]{0,199}")
+"""Of what becomes an option of a batch script, where a space or a line break would start another one."""
+_TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
 _ADDRESS = re.compile(r"[A-Za-z0-9_\[][^\s\x00-\x1f\x7f]{0,252}")
 
 
 class Machine(Section):
-    """A computer that `ssh` reaches with the user's own keys and configuration."""
+    """A computer that `ssh` reaches with the user's own keys and configuration, and how runs are started there."""
 
-    address: str = Field(title="Address", max_length=253)
-    """What you would type after `ssh`: `user@host`, or a Host of your ssh configuration."""
+    address: str = Field("", title="Address", max_length=253)
+    """What you would type after `ssh`: `user@host`, or a Host of your ssh configuration. Empty for this computer, if it submits jobs."""
     folder: str = Field("burnish", title="Folder", min_length=1, max_length=1000)
     """Where runs and data are kept there; a relative folder is taken from the home folder."""
     setup: str = Field("", title="Set up", max_length=2000)
@@ -29,13 +33,45 @@ class Machine(Section):
     """Also copy the checkpoints back when a run has ended."""
     ssh_config: str = Field("", title="ssh configuration", max_length=1000)
     """A configuration file for `ssh` other than your own."""
+    scheduler: Literal["", "slurm"] = Field("", title="Scheduler")
+    """What starts runs there: empty for Burnish itself, `slurm` for a job of a Slurm cluster."""
+    partition: str = Field("", title="Partition", max_length=200)
+    """The partition for jobs, if it is not the cluster's default."""
+    account: str = Field("", title="Account", max_length=200)
+    """The account that jobs are charged to, if it is not your default."""
+    time: str = Field("", title="Time limit", max_length=20)
+    """The time limit of a job, such as `4:00:00` or `2-12`. A longer run is queued again and continues."""
+    gpus: str = Field("", title="GPUs", max_length=200)
+    """How many GPUs a job gets, such as `2` or `a100:2`."""
+    script_lines: str = Field("", title="Extra lines", max_length=10_000)
+    """More lines of the batch script: `#SBATCH --mem=32G`, or shell commands that run before Burnish."""
 
     @field_validator("address")
     @classmethod
     def _check_address(cls, address: str) -> str:
-        if not _ADDRESS.fullmatch(address):  # a leading hyphen would be an option of ssh
+        if address and not _ADDRESS.fullmatch(address):  # a leading hyphen would be an option of ssh
             raise ValueError("write it as user@host, or as a Host of your ssh configuration")
         return address
+
+    @field_validator("partition", "account", "gpus")
+    @classmethod
+    def _check_option(cls, value: str) -> str:
+        if value and not _OPTION.fullmatch(value):
+            raise ValueError("use only letters, digits and . , : / @ = + _ -")
+        return value
+
+    @field_validator("time")
+    @classmethod
+    def _check_time(cls, time: str) -> str:
+        if time and not _TIME.fullmatch(time):
+            raise ValueError("write it as hours:minutes:seconds or days-hours, for example 4:00:00")
+        return time
+
+    @model_validator(mode="after")
+    def _check_place(self) -> "Machine":
+        if not self.address and not self.scheduler:
+            raise ValueError("give the address, for example user@host; only a scheduler can do without one")
+        return self
 
 
 def machines_file() -> Path:

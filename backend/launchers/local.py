@@ -63,7 +63,8 @@ class Local:
         record = folder.process_record()
         if record is None or (record.host, record.boot) != (host_id(), boot_id()):
             raise InputError(
-                f"{folder.name}: this run is in progress on another computer; stop it there, or without --now"
+                "{name}: this run is in progress on another computer; stop it there, or without --now",
+                name=folder.name,
             )
         if os.name == "nt":
             process_tree.kill(record.engine_pid)

@@ -21,10 +21,10 @@ from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
-from backend.contract.run.folder import REQUESTS, RunFolder
-from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path
+from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder
+from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path, write_whole
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
-from backend.remote import protocol
+from backend.remote import protocol, slurm
 from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
 from backend.remote.tree import check_digest, check_tree
 
@@ -94,10 +94,9 @@ class _Agent:
             case protocol.Resume():
                 self._resume(received)
             case protocol.EndNow(run=run):
-                self._run_command(["stop", str(self._run(run).path), "--now"])
-                self._send(protocol.Done())
-            case protocol.ListDevices():
-                self._send(_list_devices())
+                self._end_now(self._run(run))
+            case protocol.ListDevices(script=script):
+                self._send(slurm.check(script) if script else _list_devices())
             case protocol.Describe(run=run):
                 self._send(_started(self._run(run)))
             case protocol.Follow():
@@ -158,20 +157,45 @@ class _Agent:
     def _start(self, asked: protocol.Start) -> None:
         for tree, files in asked.trees.items():
             self._build(tree, files)
+        if asked.script:
+            self._start_job(asked)
+            return
         with tempfile.TemporaryDirectory() as scratch:
             spec = Path(scratch) / "spec.yaml"
             spec.write_text(asked.spec, encoding="utf-8")
             self._report_started(["train", str(spec), *asked.options])
 
+    def _start_job(self, asked: protocol.Start) -> None:
+        folder = new_run_folder(self._runs, asked.name)
+        try:
+            write_whole(folder.spec, asked.spec.encode())
+            slurm.submit(folder, asked.script, asked.options)
+        except BaseException:
+            shutil.rmtree(folder.path)
+            raise
+        self._send(_started(folder))
+
     def _resume(self, asked: protocol.Resume) -> None:
         folder = self._run(asked.run)
-        is_alive, has_changes = folder.life() == "alive", not {"--set", "--engine"}.isdisjoint(asked.options)
+        is_alive = _life(folder, slurm.job_of(folder)) == "alive"
+        has_changes = not {"--set", "--engine"}.isdisjoint(asked.options)
         if is_alive and has_changes:
             raise InputError("{name}: this run is in progress; pause it before you change it", name=folder.name)
         if is_alive or (_has_finished(folder) and not has_changes):  # the copy still lacks what came last
             self._send(_started(folder))
+        elif asked.script:
+            slurm.submit(folder, asked.script, asked.options)
+            self._send(_started(folder))
         else:
+            folder.job.unlink(missing_ok=True)
             self._report_started(["resume", str(folder.path), *asked.options])
+
+    def _end_now(self, folder: RunFolder) -> None:
+        if (job := slurm.job_of(folder)) is not None:
+            slurm.cancel(job.record.job)
+        else:
+            self._run_command(["stop", str(folder.path), "--now"])
+        self._send(protocol.Done())
 
     def _report_started(self, arguments: list[str]) -> None:
         said = self._run_command([*arguments, "--detach", "--json"])
@@ -210,8 +234,11 @@ class _Agent:
     def _follow(self, asked: protocol.Follow) -> None:
         folder = self._run(asked.run)
         offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
+        job, requests = slurm.job_of(folder), list[str]()
         while True:
-            life = folder.life()  # before the last look, so that nothing is missed
+            life = _life(folder, job)  # before the last look, so that nothing is missed
+            if job is not None and job.has_changed:
+                self._send(protocol.JobChanged(record=job.record))
             for name in GROWING:
                 offsets[name] = self._send_growth(folder, name, offsets.get(name, 0))
             self._send_files(folder, RECORDS, files)
@@ -221,9 +248,10 @@ class _Agent:
             if (received := self._inbox.take(POLL_SECONDS)) is not None:
                 if not isinstance(received[0], protocol.Ask) or received[0].request not in REQUESTS:
                     raise InputError("the agent does not know this request; update Burnish")
-                folder.request(received[0].request)
+                requests.append(received[0].request)
+            _make_requests(folder, job, requests)
         self._send_files(folder, (*RESULTS, *(CHECKPOINTS if asked.checkpoints else ())), files)
-        self._send(_describe_end(folder, life))
+        self._send(_describe_end(folder, life, job))
 
     def _send_growth(self, folder: RunFolder, name: str, offset: int) -> int:
         """Send what a file has grown by, whole lines of events; returns its new position."""
@@ -273,12 +301,32 @@ def _has_finished(folder: RunFolder) -> bool:
     return any(isinstance(event, RunFinished) and event.state == "finished" for event in landmarks(folder.events))
 
 
-def _describe_end(folder: RunFolder, life: str) -> protocol.Ended:
+def _life(folder: RunFolder, job: slurm.Job | None) -> str:
+    """As `RunFolder.life`; of a job Slurm knows it, while locks are often not seen by other nodes."""
+    if job is None:
+        return folder.life()
+    job.poll()
+    return "ended" if job.has_ended or not folder.exists() else "alive"
+
+
+def _make_requests(folder: RunFolder, job: slurm.Job | None, requests: list[str]) -> None:
+    """Make requests to the run once it can obey; one that ends a run whose job is pending cancels the job."""
+    if job is not None and job.is_pending and (ending := [kind for kind in requests if kind in ENDS]):
+        job.cancel(ENDS[ending[0]])
+        requests.clear()
+    # Before a job's run has an engine, its supervisor would remove the request as one to an earlier attempt.
+    if job is None or folder.has_engine():
+        while requests:
+            folder.request(requests.pop())
+
+
+def _describe_end(folder: RunFolder, life: str, job: slurm.Job | None) -> protocol.Ended:
     record = folder.exit_record()
+    state, reason = ("", "") if job is None else job.end(folder)
     return protocol.Ended(
         life=life if folder.exists() else "deleted",
-        reason=record.message if record else "",
-        state=record.state if record else "",
+        reason=(record.message if record else "") or reason,
+        state=(record.state if record else "") or state,
         files=[path.relative_to(folder.path).as_posix() for path in _matching(folder.path, (*RECORDS, *RESULTS, *CHECKPOINTS))],
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from backend.contract.rpc.machines import MachineState
 from backend.contract.safe_files import MB, open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
-from backend.remote import protocol
+from backend.remote import protocol, slurm
 from backend.remote.protocol import PIECE, ConnectionLost, Report
 
 CONNECT_SECONDS = 20
@@ -193,11 +193,13 @@ def describe_failure(returncode: int | None, printed: str) -> str:
     return one_line(lines[-1].strip()) if lines else ""
 
 
-def ssh_command(machine: Machine) -> list[str]:
+def agent_command(machine: Machine) -> list[str]:
     """The command that reaches the agent. Whatever a shell there reads is quoted by `shlex`."""
     script = "\n".join(
         filter(None, [machine.setup, f"exec {shlex.quote(machine.command)} _agent {shlex.quote(machine.folder)}"])
     )
+    if not machine.address:  # this computer, from which jobs are submitted
+        return ["sh", "-c", script]
     options = [
         "BatchMode=yes",  # no password is ever asked
         f"ConnectTimeout={CONNECT_SECONDS}",
@@ -214,10 +216,10 @@ def ssh_command(machine: Machine) -> list[str]:
 @contextmanager
 def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.Greeting]]:
     """A connection, and the agent's greeting. Raises ConnectionLost with the reason, or InputError."""
-    if shutil.which("ssh") is None:
+    if machine.address and shutil.which("ssh") is None:
         raise InputError("there is no ssh on this computer; install OpenSSH's client")
     environment = {**os.environ, "LC_ALL": "C"}  # the reasons are recognised in English
-    process = subprocess.Popen(ssh_command(machine), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+    process = subprocess.Popen(agent_command(machine), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
     connection = Connection(name, process)
     try:
         yield connection, connection.greet()
@@ -239,6 +241,9 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
 
 def check(name: str) -> MachineState:
     """Try every step of a connection. Raises InputError with the first that fails."""
+    script = slurm.script_of(find_machine(name), "check")
     with connect_by_name(name) as (connection, greeting):
-        found = connection.ask(protocol.ListDevices(), protocol.Devices)
-    return MachineState(greeting.versions, greeting.folder, greeting.free_bytes, found.devices, found.note)
+        found = connection.ask(protocol.ListDevices(script=script), protocol.Devices)
+    return MachineState(
+        greeting.versions, greeting.folder, greeting.free_bytes, found.devices, found.note, found.partitions
+    )

@@ -56,6 +56,7 @@ def run(folder: RunFolder) -> int:
     folder.claim_devices(())  # it needs none of this computer's
     mirror = _Mirror(folder, remote)
     mirror.continue_events()
+    folder.job.unlink(missing_ok=True)  # what an earlier mirror knew
     seconds = FIRST_WAIT / 2
     while True:
         try:
@@ -117,6 +118,8 @@ class _Mirror:
                 match received:
                     case protocol.Piece():
                         self._take(received, content)
+                    case protocol.JobChanged(record=record):
+                        self._folder.write_job_record(record)
                     case protocol.Ended():
                         return self._end(received)
                     case protocol.Refused():
@@ -272,8 +275,13 @@ class _Mirror:
     def _end(self, ended: protocol.Ended) -> int:
         self._remove_vanished(ended.files)
         if self._held.endswith(b"\n"):
+            last = events.decode(self._held)
             self._append(self._held, self._state.events + len(self._held))
-            return 0
+            state = last.state if isinstance(last, events.RunFinished) else ""
+            if (
+                not ended.state or state != ENDS["interrupt"]
+            ):  # else its job was queued again, and ended before it started
+                return exit_code(state)
         machine = self._remote.machine
         if ended.state in ENDS.values():  # before there was an engine that could say so
             sentence = one_line(ended.reason) or message("it was removed from the queue before it started")

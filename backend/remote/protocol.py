@@ -11,6 +11,7 @@ from typing import IO
 import msgspec
 
 from backend.contract.errors import InputError
+from backend.contract.run.job import JobRecord
 from backend.contract.safe_files import is_file_name
 from backend.contract.safe_text import one_line
 
@@ -63,6 +64,9 @@ class Start(Message, frozen=True, tag=True):
     spec: str
     trees: dict[str, dict[str, str]]
     options: list[str] = []
+    name: str = ""
+    script: str = ""
+    """The batch script of a job that starts the run; empty to start it directly."""
 
 
 class Resume(Message, frozen=True, tag=True):
@@ -70,6 +74,8 @@ class Resume(Message, frozen=True, tag=True):
 
     run: str
     options: list[str] = []
+    script: str = ""
+    """As in Start."""
 
 
 class EndNow(Message, frozen=True, tag=True):
@@ -79,13 +85,17 @@ class EndNow(Message, frozen=True, tag=True):
 
 
 class ListDevices(Message, frozen=True, tag=True):
-    """Which devices can train there?"""
+    """Which devices can train there, or which partitions are there for jobs?"""
+
+    script: str = ""
+    """A batch script, of which the scheduler says whether it would accept it."""
 
 
 class Devices(Message, frozen=True, tag=True):
-    """The devices, a line each, and why there are no others."""
+    """The devices or partitions, a line each, and a remark, such as why there are no others."""
 
     devices: list[str]
+    partitions: list[str] = []
     note: str = ""
 
 
@@ -154,6 +164,12 @@ class Piece(Message, frozen=True, tag=True):
     modified: int = 0
 
 
+class JobChanged(Message, frozen=True, tag=True):
+    """What is known of the run's job is no longer the same."""
+
+    record: JobRecord
+
+
 class Alive(Message, frozen=True, tag=True):
     """The agent is still there; sent when it has had nothing else to say for a while."""
 
@@ -185,6 +201,7 @@ AnyMessage = (
     | Devices
     | Done
     | Piece
+    | JobChanged
     | Alive
     | Ended
 )

@@ -180,7 +180,8 @@ def choose_device(folder: RunFolder, spec: RunSpec, list_devices: Callable[[], l
         claims.claim()  # before the free memory is measured: a model that only waits makes room
     available = list_devices()
     has_several = sum(device.kind != "cpu" for device in available) > 1
-    with choosing_devices(folder) if has_several else nullcontext(frozenset[str]()) as taken:
+    is_shared = has_several and folder.job_record() is None  # a cluster gives a job devices of its own
+    with choosing_devices(folder) if is_shared else nullcontext(frozenset[str]()) as taken:
         choice = devices.choose(spec, available, taken=taken)
         if choice.hosts == 1:
             folder.claim_devices(dict.fromkeys(choice.names))

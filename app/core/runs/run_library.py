@@ -68,6 +68,8 @@ class RunSummary:
     """The devices that it waits for."""
     claimed: frozenset[str] | None = None
     """The devices on which it computes, if it has chosen them."""
+    job: str = ""
+    """See `RunStatus.job`."""
 
     @property
     def waits(self) -> bool:
@@ -101,11 +103,15 @@ def count_words(runs: Iterable[RunSummary]) -> list[str]:
 
 def in_queue(runs: Iterable[RunSummary]) -> list[RunSummary]:
     """The queued runs in the order of `backend.contract.run.queue`."""
-    return sorted((run for run in runs if run.waits), key=lambda run: (run.queued_since or 0.0, run.name))
+    return sorted(
+        (run for run in runs if run.waits and not run.job), key=lambda run: (run.queued_since or 0.0, run.name)
+    )
 
 
 def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
     """`Waits for “rte-3” to end; number 2 of 3 in the queue`."""
+    if run.job:
+        return run.job
     queue = in_queue(runs)
     place = queue.index(run)
     running = [(one, one.claimed) for one in runs if one.alive and not one.waits]
@@ -315,6 +321,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         queued_since=folder.queued_since() if outcome.waits else None,
         request=folder.device_request() if outcome.waits else WHOLE_COMPUTER,
         claimed=folder.claimed_devices() if outcome.state in ALIVE else None,
+        job=outcome.job,
     )
 
 

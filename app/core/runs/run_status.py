@@ -56,6 +56,8 @@ class RunStatus:
     """Why a finished run is not a success."""
     lacks_events: bool = False
     """Whether its events were deleted, so that only the other files of its folder show how it ended."""
+    job: str = ""
+    """What its job on a cluster waits for; empty if the run does not wait, or waits in the queue of this computer."""
 
     @property
     def alive(self) -> bool:
@@ -109,8 +111,9 @@ def kind_of(state: str, doubt: str = "") -> str:
 def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> RunStatus:
     """The status of the run in `folder`, given its events."""
     life, record = folder.life(now), folder.exit_record()
-    if life == "alive" and record is None and folder.queued.exists():
-        return RunStatus("queued")
+    if life == "alive" and record is None and folder.waits():
+        job = folder.pending_job()
+        return RunStatus("queued", job=capitalize(translate_message(job.describe_waiting())) if job else "")
     end = state.finished
     has_not_spoken = end is not None and folder.has_later_attempt(state.attempt, end.time)
     if life == "alive" and record is None and has_not_spoken:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.actions import Action
+from app.core.backend_messages import translate_message
 from app.core.draft.section_words import folder_words
 from app.core.i18n import tr, trn
 from app.core.page_actions import OPEN_A_RUN, RUN
@@ -433,7 +434,9 @@ def _title(watcher: RunWatcher) -> str:
 def _subtitle(watcher: RunWatcher) -> str:
     remote = watcher.folder.remote_run()
     place = tr("runs on {machine}", machine=remote.machine) if remote is not None else ""
-    return " · ".join(filter(None, (_describe_subject(watcher), place)))
+    job = watcher.folder.job_record() if remote is not None and watcher.outcome.alive else None
+    words = translate_message(job.describe_running()) if job is not None and not watcher.outcome.waits else ""
+    return " · ".join(filter(None, (_describe_subject(watcher), place, words)))
 
 
 def _describe_subject(watcher: RunWatcher) -> str:

@@ -151,7 +151,7 @@ class RunButtons(QWidget):
         for key, obstacle in result_obstacles(results).items():
             self.buttons[key].setEnabled(not obstacle)
             self.buttons[key].setToolTip(obstacle or RESULTS[key][0])
-        self.buttons["start_now"].setVisible(outcome.waits)
+        self.buttons["start_now"].setVisible(outcome.waits and not outcome.job)
         self.buttons["start_now"].setEnabled(not stopping)
         resume = self.buttons["resume"]
         resume.setVisible(outcome.resumable and is_caught_up)
@@ -179,7 +179,7 @@ class QueueStatus(QObject):
         """Show what the watched run is waiting for, if anything."""
         self._watcher = watcher
         if watcher.outcome.waits:
-            self._progress.show_waiting(self._place(watcher.folder.path))
+            self._progress.show_waiting(watcher.outcome.job or self._place(watcher.folder.path))
 
     def _place(self, run: Path) -> str:
         """The list and the page may briefly disagree about whether the run has started."""

@@ -250,7 +250,7 @@ class Page(QWidget):
         for key, button in (self.buttons | self.moves).items():
             button.setEnabled(not self._obstacles[key])
         for button in self.moves.values():
-            button.setVisible(len(queue) > 1 and run is not None and run.waits)
+            button.setVisible(len(queue) > 1 and run in queue)
         self._show_hints()
         chosen = (
             tr("{count} selected", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""

@@ -3,13 +3,14 @@
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
 from app.services.backend_client import BackendClient
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.machines import MachineList, MachineState
@@ -19,6 +20,13 @@ EXPLANATION = tr(
     "Train on a server that you reach with ssh, and watch the run here. Burnish must be installed there. "
     "It uses your keys and your ssh configuration, and never asks for a password."
 )
+JOB_FIELDS = {
+    "partition": (tr("Partition"), tr("the default of the cluster")),
+    "account": (tr("Account"), tr("your default")),
+    "time": (tr("Time limit"), tr("4:00:00, or 2-12 for days and hours")),
+    "gpus": (tr("GPUs"), tr("2, or a100:2")),
+}
+"""Setting of a job → title and placeholder."""
 
 
 class MachinesCard(Card):
@@ -43,19 +51,31 @@ class MachinesCard(Card):
         self.folder = QLineEdit(placeholderText=tr("burnish (in the home folder)"))
         self.setup = QLineEdit(placeholderText=tr("source ~/venv/bin/activate"))
         self.setup.setToolTip(tr("Shell commands that make burnish available there"))
-        form = QFormLayout()
-        form.setHorizontalSpacing(12)
+        schedulers = [(tr("Start runs directly"), ""), (tr("Submit runs to Slurm"), "slurm")]
+        self.scheduler = QuietComboBox(name=tr("Scheduler"), items=schedulers)
+        self.job = {key: QLineEdit(placeholderText=hint) for key, (_, hint) in JOB_FIELDS.items()}
+        self.script_lines = QPlainTextEdit(placeholderText="#SBATCH --mem=32G", tabChangesFocus=True)
+        self.script_lines.setAccessibleName(tr("Extra lines"))
+        self.script_lines.setToolTip(tr("More lines of the batch script: options of Slurm, or shell commands"))
+        self.script_lines.setFixedHeight(3 * self.fontMetrics().lineSpacing() + 16)
+        self.form = QFormLayout()
+        self.form.setHorizontalSpacing(12)
         for title, field in (
             (tr("Name"), self.name),
             (tr("Address"), self.address),
             (tr("Folder"), self.folder),
             (tr("Set up"), self.setup),
+            (tr("Scheduler"), self.scheduler),
+            *((title, self.job[key]) for key, (title, _) in JOB_FIELDS.items()),
+            (tr("Extra lines"), self.script_lines),
         ):
-            field.setAccessibleName(title)
-            field.textChanged.connect(self._show_possible)
-            field.returnPressed.connect(self.save)
-            form.addRow(title, field)
-        self.body.addLayout(form)
+            if isinstance(field, QLineEdit):
+                field.setAccessibleName(title)
+                field.textChanged.connect(self._show_possible)
+                field.returnPressed.connect(self.save)
+            self.form.addRow(title, field)
+        self.scheduler.currentIndexChanged.connect(self._show_possible)
+        self.body.addLayout(self.form)
         self.save_button = IconButton(tr("Add machine"), "plus", clicked=self.save)
         row = QHBoxLayout()
         row.addStretch(1)
@@ -84,7 +104,9 @@ class MachinesCard(Card):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         row.addWidget(label(name, "strong"))
-        row.addWidget(ElidedLabel(str(self._machines[name]["address"]), "muted"), 1)
+        address, scheduler = self._machines[name]["address"], self._machines[name]["scheduler"]
+        parts = [str(address or tr("this computer")), "Slurm" if scheduler == "slurm" else ""]
+        row.addWidget(ElidedLabel(" · ".join(filter(None, parts)), "muted"), 1)
         check = IconButton(tr("Check"), "refresh", clicked=partial(self.check, name))
         check.setAccessibleName(tr("Check {name}", name=name))
         row.addWidget(check)
@@ -100,17 +122,24 @@ class MachinesCard(Card):
     def edit(self, name: str) -> None:
         """Put the machine's settings into the form."""
         self.name.setText(name)
-        for key, field in (("address", self.address), ("folder", self.folder), ("setup", self.setup)):
+        for key, field in self._text_fields().items():
             field.setText(str(self._machines[name][key]))
+        self.script_lines.setPlainText(str(self._machines[name]["script_lines"]))
+        self.scheduler.setCurrentIndex(self.scheduler.findData(self._machines[name]["scheduler"]))
         self.address.setFocus()
+
+    def _text_fields(self) -> dict[str, QLineEdit]:
+        """Setting → its field, but for the name and those that have more than a line."""
+        return {"address": self.address, "folder": self.folder, "setup": self.setup, **self.job}
 
     def save(self) -> None:
         """Add the machine of the form, or change the one with that name."""
         if not self.save_button.isEnabled():
             return
         name = self.name.text().strip()
-        given = {"address": self.address, "folder": self.folder, "setup": self.setup}
-        settings = {key: field.text().strip() for key, field in given.items() if field.text().strip()}
+        given: dict[str, str] = {key: field.text().strip() for key, field in self._text_fields().items()}
+        given |= {"scheduler": self.scheduler.currentData(), "script_lines": self.script_lines.toPlainText().strip()}
+        settings = {key: value for key, value in given.items() if value}
         kept = {key: value for key, value in self._machines.get(name, {}).items() if key not in given}
         self._client.ask(
             "save_machine", {"name": name, "settings": {**kept, **settings}}, partial(self._on_saved, name), self._on_mistake
@@ -126,8 +155,9 @@ class MachinesCard(Card):
         self._client.ask("check_machine", {"name": name}, partial(self.show_state, name), self._on_mistake)
 
     def _on_saved(self, name: str, answer: MachineList) -> None:
-        for field in (self.name, self.address, self.folder, self.setup):
+        for field in (self.name, *self._text_fields().values(), self.script_lines):
             field.clear()
+        self.scheduler.setCurrentIndex(0)
         self.show_machines(answer)
         self.changed.emit()
         self.check(name)
@@ -142,6 +172,7 @@ class MachinesCard(Card):
         parts = [
             ", ".join(f"{package} {version}" for package, version in found.versions.items()),
             *found.devices,
+            *(tr("partition {partition}", partition=partition) for partition in found.partitions),
             tr("{size} free in {folder}", size=formatting.megabytes(found.free_bytes / 1e6), folder=found.folder),
             found.note,
         ]
@@ -155,4 +186,7 @@ class MachinesCard(Card):
     def _show_possible(self) -> None:
         name = self.name.text().strip()
         self.save_button.setText(tr("Save machine") if name in self._machines else tr("Add machine"))
-        self.save_button.setEnabled(bool(name and self.address.text().strip()))
+        has_scheduler = bool(self.scheduler.currentData())
+        for field in (*self.job.values(), self.script_lines):
+            self.form.setRowVisible(field, has_scheduler)
+        self.save_button.setEnabled(bool(name and (has_scheduler or self.address.text().strip())))

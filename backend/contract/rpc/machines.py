@@ -19,4 +19,6 @@ class MachineState(msgspec.Struct, frozen=True):
     free_bytes: int
     devices: list[str]
     note: str = ""
-    """Why there are no other devices."""
+    """Why there are no other devices, or when a job could start."""
+    partitions: list[str] = []
+    """Of a cluster, instead of devices."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
+from backend.contract.run.job import PENDING, JobRecord
 from backend.contract.run.lock import LOCK_TRIES, is_locked
 from backend.contract.safe_files import (
     LINK,
@@ -131,6 +132,7 @@ class RunFolder:
         self.exit = self.path / "exit.json"
         self.queued = self.path / "queued"
         self.remote = self.path / "remote.json"
+        self.job = self.path / "job.json"
         self.devices = self.path / "devices.json"
         self.events = self.path / "events.jsonl"
         self.plan = self.path / "plan.json"
@@ -290,6 +292,10 @@ class RunFolder:
         """Whether the run is waiting now; a lost run is not."""
         return self.queued.exists() and self.is_carried()
 
+    def waits(self) -> bool:
+        """Whether the run, if it is alive, has not started yet: it is in the queue, or the job of its original is pending."""
+        return self.queued.exists() or self.pending_job() is not None
+
     # Records
 
     def process_record(self) -> ProcessRecord | None:
@@ -300,10 +306,24 @@ class RunFolder:
         """Where the run really is, if this folder is the copy of one on another machine."""
         return _read_record(self.remote, RemoteRun)
 
+    def job_record(self) -> JobRecord | None:
+        """The job of a run on a cluster."""
+        return _read_record(self.job, JobRecord)
+
+    def pending_job(self) -> JobRecord | None:
+        """The job on another machine for which this copy waits."""
+        job = self.job_record() if self.remote.exists() else None
+        return job if job and job.state == PENDING else None
+
     def exit_record(self) -> ExitRecord | None:
         """How the last attempt ended, or None if it has not (or nothing was left to record it)."""
         record, process = _read_record(self.exit, ExitRecord), self.process_record()
         return record if record and process and record.attempt == process.attempt else None
+
+    def has_engine(self) -> bool:
+        """Whether the last attempt's engine was started and has not ended, as far as the records say."""
+        record = self.process_record()
+        return record is not None and record.engine_pid != 0 and self.exit_record() is None
 
     def next_attempt(self) -> int:
         """The number of the next attempt."""
@@ -320,6 +340,10 @@ class RunFolder:
     def write_process_record(self, record: ProcessRecord) -> None:
         """Written by the supervisor, once per attempt."""
         write_json(self.process, asdict(record))
+
+    def write_job_record(self, record: JobRecord) -> None:
+        """Written by whoever submits the job; in a run's copy by the mirror."""
+        write_json(self.job, asdict(record))
 
     def write_exit_record(self, record: ExitRecord) -> None:
         """Written by the supervisor, when the engine's whole process tree is gone."""

@@ -11,11 +11,12 @@ import pytest
 
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_columns import COLUMNS
-from app.core.runs.run_library import HEAD_BYTES, REFRESHES_UNTIL_INSIDE, RunLibrary, RunSummary, count_words
+from app.core.runs.run_library import HEAD_BYTES, REFRESHES_UNTIL_INSIDE, RunLibrary, RunSummary, count_words, in_queue
 from app.core.runs.run_list import RunListOptions, arrange
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
 from backend.contract.run.folder import DeviceRequest, ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.job import JobRecord
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, write_notes
 
@@ -359,6 +360,21 @@ def test_runs_that_wait_say_for_what_and_in_which_place(tmp_path: Path, carried:
     carried("beside")
     assert messages(library.refresh())["later"] == "Starts after 2 other runs finish; 2 of 2 in the queue"
     assert count_words(library.runs) == ["2 running", "2 queued"]
+
+
+def test_a_run_whose_job_is_pending_takes_no_place_in_the_queue_here(tmp_path: Path, carried: Carried):
+    there = carried("there")
+    there.remote.write_text(json.dumps({"machine": "cluster", "run": "/far/there"}))
+    there.write_job_record(JobRecord("12", "pending", "Priority", 1_800_000_000.0))
+    carried("here", 1.0)
+    library = RunLibrary(tmp_path)
+    waits = messages(library.refresh())
+    assert waits["there"].startswith(
+        "Waits in Slurm (job 12): other jobs have a higher priority; expected to start at "
+    )
+    assert [run.name for run in in_queue(library.runs)] == ["here"]
+    there.write_job_record(JobRecord("12", "running"))
+    assert "there" not in messages(library.refresh())
 
 
 def test_a_run_that_waits_for_a_device_names_only_who_uses_it(tmp_path: Path, carried: Carried):

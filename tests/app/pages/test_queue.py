@@ -20,6 +20,7 @@ from app.services.context import AppContext
 from app.services.library_watcher import EngineStatus
 from backend.contract.resources import resource
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.job import JobRecord
 from backend.contract.run.lock import take_lock
 from tests.app.gone import gone
 from tests.app.pages.small_helper import DEMO
@@ -125,6 +126,17 @@ def test_a_run_that_waits_says_for_what_and_offers_to_start_or_to_stop(page):
         "start_now",
         "stop",
     ]
+
+
+def test_a_run_whose_job_is_pending_says_so_and_is_not_started_here(qtbot, page, waiting):
+    run = waiting[1]
+    run.remote.write_text(json.dumps({"machine": "cluster", "run": "/far/second"}))
+    run.write_job_record(JobRecord("12", "pending", "Resources"))
+    run.leave_queue()
+    page.watcher.refresh_now()
+    qtbot.waitUntil(lambda: page.progress.stage.text() == "Waits in Slurm (job 12): no free resources yet")
+    assert page.controls.pill.text() == "Queued"
+    assert not page.controls.buttons["start_now"].isVisible()
 
 
 def test_a_run_that_was_removed_from_the_queue_keeps_its_heading(qtbot, page, waiting, let_go):

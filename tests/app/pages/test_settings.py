@@ -303,6 +303,26 @@ def test_a_machine_is_added_checked_changed_and_removed(qtbot, panel: Page):
     assert card.lines.count() == 0
 
 
+def test_a_cluster_is_described_with_what_its_jobs_need(qtbot, panel: Page):
+    card = panel.machines
+    card.name.setText("cluster")
+    assert not card.save_button.isEnabled()
+    assert not card.form.isRowVisible(card.job["partition"])
+    card.scheduler.setCurrentIndex(1)
+    assert card.save_button.isEnabled()  # this computer may be the login node
+    assert card.form.isRowVisible(card.job["partition"])
+    card.job["partition"].setText("gpu")
+    card.script_lines.setPlainText("#SBATCH --mem=32G\nmodule load cuda")
+    with qtbot.waitSignal(card.changed):
+        card.save_button.click()
+    assert not card.form.isRowVisible(card.script_lines)
+    card.edit("cluster")
+    assert (card.job["partition"].text(), card.scheduler.currentData()) == ("gpu", "slurm")
+    assert card.script_lines.toPlainText() == "#SBATCH --mem=32G\nmodule load cuda"
+    with qtbot.waitSignal(card.changed):
+        card.remove("cluster")
+
+
 def test_a_mistake_in_a_machine_is_said_in_its_card(qtbot, panel: Page):
     panel.machines.name.setText("a b")
     panel.machines.address.setText("lab")

@@ -14,53 +14,11 @@ import pytest
 
 from backend.contract import spec_file
 from backend.contract.machines import Machine, machines_file, write_machines
-from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder, run_folders
-from tests import in_process
+from tests.backend.remote.remote_runs import Burnish, losses
 
-Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
 Until = Callable[[Callable[[], object]], None]
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin{os.pathsep}/sbin")
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    return tmp_path / "runs"
-
-
-@pytest.fixture
-def burnish(tmp_path: Path, runs: Path) -> Burnish:
-    """Runs one command here."""
-
-    def call(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        return in_process.call(list(map(str, arguments)), tmp_path, {**os.environ, "BURNISH_RUNS": str(runs)})
-
-    return call
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> Path:
-    """Two steps of the demo; the files' names are relative to the spec."""
-    shutil.copytree(resource("demo", "bert-tiny"), tmp_path / "bert")
-    lines = resource("demo", "sentiment", "train.csv").read_text(encoding="utf-8").splitlines()[:49]
-    (tmp_path / "reviews.csv").write_text("\n".join(lines), encoding="utf-8")
-    values = {
-        "version": 1,
-        "name": "reviews",
-        "task": {"type": "text_classification"},
-        "model": {"name_or_path": "bert"},
-        "data": {"source": "files", "train": "reviews.csv", "validation": 0.25, "columns": {"text": "text", "label": "label"}},
-        "training": {"max_steps": 2, "batch_size": 8, "learning_rate": 1e-4, "epochs": 1, "warmup": 0},
-        "hardware": {"engine": "torch", "device": "cpu"},
-    }  # fmt: skip
-    path = tmp_path / "spec.yaml"
-    path.write_text(spec_file.dump(values), encoding="utf-8")
-    return path
-
-
-def _losses(folder: RunFolder) -> list[float]:
-    lines = map(json.loads, folder.events.read_text().splitlines()) if folder.events.exists() else ()
-    return [line["loss"] for line in lines if line["event"] == "StepFinished"]
 
 
 # Machines
@@ -150,7 +108,7 @@ def _check_whole_run(burnish: Burnish, runs: Path, spec: Path, place: Path, unti
     there = burnish("train", spec, "--on", "lab", "--run-folder", runs / "there", "--json")
     assert (here.returncode, there.returncode) == (0, 0), there.stderr
     near, far = RunFolder(runs / "there"), run_folders(place / "runs")[0]
-    assert _losses(near) == _losses(RunFolder(runs / "here"))
+    assert losses(near) == losses(RunFolder(runs / "here"))
     assert near.predictions().read_bytes() == (runs / "here" / "predictions.csv").read_bytes()
     assert near.events.read_bytes() == far.events.read_bytes()
     assert json.loads(there.stdout.splitlines()[-1])["model"] == str(near.model)
@@ -160,7 +118,7 @@ def _check_whole_run(burnish: Burnish, runs: Path, spec: Path, place: Path, unti
     adopted = burnish("adopt", f"lab:{far.name}", "--run-folder", runs / "adopted", "--json")
     assert adopted.returncode == 0, adopted.stderr
     until(lambda: RunFolder(runs / "adopted").life() == "ended")
-    assert _losses(RunFolder(runs / "adopted")) == _losses(near)
+    assert losses(RunFolder(runs / "adopted")) == losses(near)
     assert (runs / "adopted" / "model" / "model.safetensors").read_bytes() == (near.model / "model.safetensors").read_bytes()  # fmt: skip
 
 
@@ -173,19 +131,19 @@ def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machi
     started = burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
     assert started.returncode == 0, started.stderr
     near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
-    until(lambda: _losses(near))
+    until(lambda: losses(near))
     record = near.process_record()
     assert record
     os.kill(record.supervisor_pid, 9)  # the laptop goes
     until(lambda: near.life() == "lost")
     assert far.life() == "alive"
     assert burnish("resume", near.path, "--detach").returncode == 0
-    steps = len(_losses(near))
-    until(lambda: len(_losses(near)) > steps)
+    steps = len(losses(near))
+    until(lambda: len(losses(near)) > steps)
     assert burnish("stop", near.path).returncode == 0
     until(lambda: near.life() == "ended")
     assert json.loads(near.events.read_text().splitlines()[-1])["state"] == "stopped"
-    assert _losses(near) == _losses(far)
+    assert losses(near) == losses(far)
     assert (near.model / "model.safetensors").exists()
     assert burnish("resume", near.path, "--detach", "--set", "training.keep_checkpoints=3").returncode == 0
     values = spec_file.read_run(near.spec)
@@ -206,14 +164,14 @@ def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: 
     assert resumed.returncode == 0, resumed.stderr
     assert (near.model / "model.safetensors").read_bytes() == (far.model / "model.safetensors").read_bytes()
     assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "finished"
-    assert len(_losses(far)) == 2  # it was not continued
+    assert len(losses(far)) == 2  # it was not continued
 
 
 def test_run_that_is_followed_or_running_is_not_resumed_twice(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
     burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
     near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
-    until(lambda: _losses(near))
+    until(lambda: losses(near))
     assert "already running" in burnish("resume", near.path).stderr
     record = near.process_record()
     assert record
@@ -231,7 +189,7 @@ def test_run_is_ended_there_at_once(burnish: Burnish, machine: Machine, runs: Pa
     endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
     burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
     near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
-    until(lambda: _losses(near))
+    until(lambda: losses(near))
     assert burnish("stop", near.path, "--now").returncode == 0
     until(lambda: (far.life(), near.life()) == ("ended", "ended"))
 

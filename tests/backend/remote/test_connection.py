@@ -10,7 +10,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.remote import protocol
-from backend.remote.connection import connect, describe_failure, ssh_command
+from backend.remote.connection import agent_command, connect, describe_failure
 from backend.remote.protocol import ConnectionLost
 from backend.remote.tree import tree_name
 
@@ -189,12 +189,12 @@ def test_other_major_version_of_the_contract_is_refused(machine: Machine, use_ss
 
 
 def test_no_password_is_asked_and_no_key_is_lent(machine: Machine) -> None:
-    command = ssh_command(machine)
+    command = agent_command(machine)
     assert {"BatchMode=yes", "ForwardAgent=no", "ClearAllForwardings=yes"} <= set(command)
     assert command[command.index("--") + 1] == machine.address
 
 
 @pytest.mark.parametrize("address", ["-oProxyCommand=touch hurt", "", "a b", "lab\nhurt"])
 def test_address_that_ssh_would_take_for_an_option_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match=r"ssh|string"):
+    with pytest.raises(ValueError, match=r"ssh|string|address"):
         Machine.model_validate({"address": address})

@@ -1,0 +1,61 @@
+"""The job of a run on a cluster: what is known of it, and what people are told while it waits (stdlib only)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.contract.messages import message
+
+PENDING, RUNNING = "pending", "running"
+_REASONS = {
+    "Resources": message("no free resources yet"),
+    "Priority": message("other jobs have a higher priority"),
+    "BeginTime": message("it was queued again and cannot start yet"),
+    "Dependency": message("it depends on another job"),
+    "JobHeldUser": message("it is on hold; release it with scontrol"),
+    "JobHeldAdmin": message("an administrator put it on hold"),
+    "PartitionDown": message("its partition is down"),
+    "PartitionInactive": message("its partition is inactive"),
+    "PartitionTimeLimit": message("its time is longer than its partition allows"),
+    "PartitionNodeLimit": message("it needs more nodes than its partition allows"),
+    "ReqNodeNotAvail": message("the nodes that it needs are not available"),
+    "NodeDown": message("the nodes that it needs are down"),
+}
+"""Slurm's job reason codes that are frequent, as clauses; others are shown as they are."""
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """`job.json`: on the cluster the job that was submitted last; in a run's copy here what the mirror knows of it."""
+
+    job: str
+    """The scheduler's number for it; empty while it is being submitted."""
+    state: str = ""
+    reason: str = ""
+    """The scheduler's word for why it is pending."""
+    starts: float = 0.0
+    """When it started or is expected to, in seconds since the epoch; 0 if unknown."""
+    ends: float = 0.0
+    """When it reaches its time limit; 0 if it has none, or has not started."""
+
+    def describe_waiting(self) -> str:
+        """`waits in Slurm (job 12): no free resources yet; expected to start at 2026-11-27 15:30`."""
+        code = self.reason.split(",")[0]
+        reason = _REASONS.get(code, self.reason) or message("no reason given")
+        if not self.starts:
+            return message("waits in Slurm (job {job}): {reason}", job=self.job, reason=reason)
+        return message(
+            "waits in Slurm (job {job}): {reason}; expected to start at {time}",
+            job=self.job,
+            reason=reason,
+            time=_local_time(self.starts),
+        )
+
+    def describe_running(self) -> str:
+        """`Slurm job 12, until 2026-11-27 18:40`."""
+        if not self.ends:
+            return message("Slurm job {job}", job=self.job)
+        return message("Slurm job {job}, until {time}", job=self.job, time=_local_time(self.ends))
+
+
+def _local_time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

@@ -1,0 +1,236 @@
+"""Runs as jobs of Slurm: the batch script, and what `sbatch`, `squeue`, `sacct`, `sinfo` and `scancel` say."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from backend.contract.errors import InputError
+from backend.contract.machines import Machine
+from backend.contract.messages import message
+from backend.contract.run.folder import RunFolder, slug
+from backend.contract.run.job import PENDING, RUNNING, JobRecord
+from backend.contract.safe_files import MAX_TEXT, read_unlinked, write_whole
+from backend.contract.safe_text import one_line
+from backend.remote import protocol
+
+SCRIPT, LOG = "job.sh", "job-{job}.log"
+WARNING_SECONDS = 120
+"""Slurm warns a job this long before its time limit, which leaves time for a checkpoint."""
+POLL_SECONDS = 5.0
+"""How often Slurm is asked about a job; its administrators do not like more."""
+CALL_SECONDS = 30.0
+_PENDING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+_INTERRUPTED = ("CANCELLED", "PREEMPTED")
+_ENDS = {
+    "CANCELLED": message("its job was cancelled in Slurm; resume it to continue from its last checkpoint"),
+    "PREEMPTED": message("another job took its place in Slurm; resume it to continue from its last checkpoint"),
+    "TIMEOUT": message("Slurm ended its job at the time limit; resume it to continue from its last checkpoint"),
+    "DEADLINE": message("Slurm ended its job at the deadline; resume it to continue from its last checkpoint"),
+    "OUT_OF_MEMORY": message("its job needed more memory than Slurm gave it; add a line such as #SBATCH --mem=32G to the machine"),
+    "NODE_FAIL": message("the node of its job failed; resume it to continue from its last checkpoint"),
+    "BOOT_FAIL": message("the node of its job did not start; resume it to try again"),
+    "FAILED": "",
+    "COMPLETED": "",
+    "REVOKED": "",
+    "GONE": message("Slurm does not know its job any longer; resume it to continue from its last checkpoint"),
+}  # fmt: skip
+"""State of a job that has ended → what people are told if the run itself could not say how; empty if the job's log knows."""
+
+_SCRIPT = """\
+#!/bin/bash
+{options}
+
+run=$PWD
+{setup}
+# Slurm sends USR1 before the time limit. Then the run saves a checkpoint, burnish exits with 75, and the job is queued again.
+trap 'warned=yes; kill -USR1 "$burnish"' USR1
+{command} resume "$run" "$@" &
+burnish=$!
+wait "$burnish"; code=$?
+while kill -0 "$burnish" 2> /dev/null; do wait "$burnish"; code=$?; done
+if [ "$code" = 75 ] && [ "$warned" = yes ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$code"
+"""
+
+
+def script_of(machine: Machine, name: str) -> str:
+    """The batch script of a run on the machine; empty if its runs are started directly."""
+    return batch_script(machine, name) if machine.scheduler == "slurm" else ""
+
+
+def batch_script(machine: Machine, name: str) -> str:
+    """The script of a job, which is submitted in the run's folder; its arguments are options of `burnish resume`."""
+    asked = {name: getattr(machine, name) for name in ("partition", "account", "time", "gpus")}
+    options = [
+        f"--job-name={slug(name)}",
+        f"--output={LOG.format(job='%j')}",
+        "--open-mode=append",
+        "--requeue",
+        "--nodes=1",
+        f"--signal=B:USR1@{WARNING_SECONDS}",
+        *(f"--{option}={value}" for option, value in asked.items() if value),
+    ]
+    own = machine.script_lines.splitlines()
+    headers = [line for line in own if line.startswith("#SBATCH")]
+    commands = [line for line in own if not line.startswith("#SBATCH")]
+    return _SCRIPT.format(
+        options="\n".join([*(f"#SBATCH {option}" for option in options), *headers]),
+        setup="".join(f"{line}\n" for line in [*commands, *machine.setup.splitlines()]),
+        command=shlex.quote(machine.command),
+    )
+
+
+def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
+    """Submit a job for the run. Raises InputError with what Slurm says."""
+    write_whole(folder.path / SCRIPT, script.encode())
+    folder.write_job_record(JobRecord(""))  # before the job could start
+    answer = _call("sbatch", "--parsable", SCRIPT, *options, folder=folder.path)
+    if answer.returncode:
+        raise _refusal(answer)
+    folder.write_job_record(JobRecord(answer.stdout.strip().partition(";")[0]))
+
+
+def check(script: str) -> protocol.Devices:
+    """The partitions, and when such a job could start. Raises InputError if Slurm would refuse it."""
+    answer = _call("sbatch", "--test-only", "/dev/stdin", said=script)
+    if answer.returncode:
+        raise _refusal(answer)
+    return protocol.Devices(devices=[], partitions=_list_partitions(), note=_last_line(answer.stderr))
+
+
+def cancel(job: str) -> None:
+    """Cancel a job; one that has ended stays as it is. Raises InputError."""
+    answer = _call("scancel", job)
+    if answer.returncode:
+        raise InputError("Slurm did not cancel the job: {reason}", reason=_last_line(answer.stderr))
+
+
+class Job:
+    """The job of a run, as Slurm knows it."""
+
+    def __init__(self, record: JobRecord) -> None:
+        self.record = record
+        self.state = ""
+        """Slurm's own word, such as TIMEOUT; empty if it is not known yet."""
+        self.has_changed = False
+        """Whether the last call of `poll` found something new."""
+        self._end_state = ""
+        self._asked = -POLL_SECONDS
+
+    def poll(self) -> None:
+        """Ask Slurm, if it was not asked lately."""
+        self.has_changed = False
+        if time.monotonic() - self._asked < POLL_SECONDS:
+            return
+        self._asked, before = time.monotonic(), self.record
+        self.state, self.record = _look_up(self.record.job) or (self.state, self.record)
+        self.has_changed = self.record != before
+
+    def cancel(self, end_state: str) -> None:
+        """Cancel it while it is pending; the run ends in this state."""
+        cancel(self.record.job)
+        self._end_state = end_state
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for its turn."""
+        return self.state in _PENDING
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will not run any more."""
+        return self.state in _ENDS
+
+    def end(self, folder: RunFolder) -> tuple[str, str]:
+        """The state in which the run ends, if it is not `failed`, and why, if the run itself could not say so."""
+        if self._end_state and self.state == "CANCELLED":
+            return self._end_state, ""
+        state = "interrupted" if self.state in _INTERRUPTED else ""
+        return state, _ENDS.get(self.state) or _read_log(folder.path / LOG.format(job=self.record.job))
+
+
+def job_of(folder: RunFolder) -> Job | None:
+    """The job that was submitted last for the run; None if it was started without Slurm."""
+    record = folder.job_record()
+    return Job(record) if record is not None and record.job else None
+
+
+def _look_up(job: str) -> tuple[str, JobRecord] | None:
+    """The state and what people are told; None if Slurm does not answer."""
+    answer = _call("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T|%r|%S|%e")
+    if answer.returncode == 0 and answer.stdout.strip():
+        state, reason, starts, ends = answer.stdout.splitlines()[0].split("|")
+        is_pending = state in _PENDING
+        return state, JobRecord(
+            job=job,
+            state=PENDING if is_pending else RUNNING,
+            reason=reason if is_pending else "",
+            starts=_seconds(starts),
+            ends=0.0 if is_pending else _seconds(ends),
+        )
+    if answer.returncode and "Invalid job id" not in answer.stderr:
+        return None
+    # Slurm forgets a job some minutes after its end; its accounting, where there is one, does not.
+    words = _call("sacct", "--noheader", "--allocations", f"--jobs={job}", "--format=State%20").stdout.split()
+    return (words[0] if words and words[0] in _ENDS else "GONE"), JobRecord(job)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:  # N/A, NONE, Unknown
+        return 0.0
+
+
+def _call(
+    program: str, *arguments: str, folder: Path | None = None, said: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """Raises InputError if there is no such program."""
+    command = [program, *arguments]
+    try:
+        return subprocess.run(
+            command, cwd=folder, input=said, capture_output=True, text=True, errors="replace", timeout=CALL_SECONDS, check=False
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise InputError(
+            "there is no {program} there; choose a login node of the Slurm cluster, or add what makes it available to "
+            "the set-up commands",
+            program=program,
+        ) from None
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", "Slurm does not answer")
+
+
+def _refusal(answer: "subprocess.CompletedProcess[str]") -> InputError:
+    reason = _last_line(answer.stderr)
+    if "invalid partition" not in answer.stderr.lower():
+        return InputError("Slurm refuses the job: {reason}", reason=reason)
+    known = [partition.split(",")[0] for partition in _list_partitions()]
+    named = next((line.rpartition(": ")[2] for line in answer.stderr.splitlines() if "partition specified" in line), "")
+    return InputError("Slurm has no partition {name}; it has {known}", name=named, known=", ".join(known))
+
+
+def _list_partitions() -> list[str]:
+    """`gpu, 4 nodes, gpu:a100:2, up to 1-00:00:00`."""
+    lines = _call("sinfo", "--noheader", "--format=%R|%D|%G|%l").stdout.splitlines()
+    found = [line.split("|") for line in lines if line.count("|") == 3]
+    return [
+        ", ".join([name, f"{nodes} nodes", *([devices] if devices != "(null)" else []), f"up to {limit}"])
+        for name, nodes, devices, limit in found
+    ]
+
+
+def _read_log(path: Path) -> str:
+    with suppress(OSError, InputError):
+        return _last_line(read_unlinked(path, MAX_TEXT).decode(errors="replace"))
+    return ""
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return one_line(lines[-1].removeprefix("sbatch: ").removeprefix("error: ").strip()) if lines else ""

@@ -1,0 +1,185 @@
+"""Tests with the real Slurm, of one node: a run is a job, is queued again at its time limit, and can be cancelled."""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.contract.machines import Machine, read_machines, write_machines
+from backend.contract.run.folder import RunFolder, run_folders
+from tests.backend.remote.remote_runs import Burnish, losses
+
+Until = Callable[[Callable[[], object]], None]
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
+PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"])
+ENDLESS = ("--set", "training.max_steps=1000000", "--set", "evaluation.every=never")
+missing = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing), reason=f"needs the programs {', '.join(missing)} (slurmctld, slurmd, munge)"),
+]
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The configuration of a running cluster with processes and folders of its own."""
+    folder = tmp_path_factory.mktemp("slurm")
+    folder.chmod(0o755)
+    (folder / "munge").mkdir(mode=0o700)
+    (folder / "munge" / "key").write_bytes(os.urandom(128))
+    (folder / "munge" / "key").chmod(0o600)
+    name, user = platform.node().partition(".")[0], Path.home().owner()
+    path = folder / "slurm.conf"
+    path.write_text(f"""\
+ClusterName=test
+SlurmctldHost={name}(127.0.0.1)
+SlurmctldPort={_free_port()}
+SlurmdPort={_free_port()}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
+MpiDefault=none
+ReturnToService=2
+KillWait=10
+NodeName={name} NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000
+PartitionName=debug Nodes={name} Default=YES MaxTime=INFINITE State=UP
+""")
+    (folder / "state").mkdir()
+    (folder / "spool").mkdir()
+    munge = folder / "munge"
+    commands = (
+        ["munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket",
+         f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed"],
+        ["slurmctld", "-D", "-f", str(path)],
+        ["slurmd", "-D", "-f", str(path)],
+    )  # fmt: skip
+    environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(path)}
+    running = []
+    for command in commands:
+        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        _wait_for(lambda: (munge / "socket").exists())
+    _wait_for(lambda: b"idle" in subprocess.run(["sinfo", "-h"], env=environment, capture_output=True).stdout)
+    yield path
+    for process in reversed(running):
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture
+def cluster(configuration: Path, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The machine `cluster`: this computer as its login node."""
+    monkeypatch.setenv("SLURM_CONF", str(configuration))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    write_machines({"cluster": machine.model_copy(update={"address": "", "scheduler": "slurm", "time": "10"})})
+    yield
+    subprocess.run(["scancel", "--user", Path.home().owner()], check=True)
+    _wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True).stdout)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _wait_for(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def _state(burnish: Burnish, folder: RunFolder) -> str:
+    return next(line["state"] for line in json.loads(burnish("runs", "--json").stdout) if line["name"] == folder.name)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_run_as_a_job_equals_the_run_here(burnish: Burnish, runs: Path, spec: Path, place: Path) -> None:
+    there = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--json")
+    here = burnish("train", spec, "--run-folder", runs / "here")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    near, local = RunFolder(runs / "there"), RunFolder(runs / "here")
+    assert losses(near) == losses(local)
+    assert json.loads(there.stdout.splitlines()[-1])["metrics"]["accuracy"] >= 0
+    assert near.predictions().read_bytes() == local.predictions().read_bytes()
+    assert (near.model / "model.safetensors").read_bytes() == (local.model / "model.safetensors").read_bytes()
+    assert near.events.read_bytes() == run_folders(place / "runs")[0].events.read_bytes()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_job_at_its_time_limit_is_queued_again_and_goes_on_exactly(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    before = read_machines()["cluster"]
+    write_machines({"cluster": before.model_copy(update={"time": "1", "script_lines": "#SBATCH --signal=B:USR1@10"})})
+    burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *ENDLESS)
+    near, local = RunFolder(runs / "there"), RunFolder(runs / "here")
+    _until_later(lambda: '"event":"RunResumed"' in near.events.read_text() if near.events.exists() else False)
+    resumed_at = len(losses(near))
+    until(lambda: len(losses(near)) > resumed_at + 20)
+    assert near.life() == "alive"
+    assert burnish("stop", near.path).returncode == 0
+    _until_later(lambda: near.life() == "ended")
+    assert _state(burnish, near) == "stopped"
+    burnish("train", spec, "--run-folder", runs / "here", "--detach", *ENDLESS)
+    _until_later(lambda: len(losses(local)) >= len(losses(near)))
+    burnish("stop", local.path)
+    assert losses(near) == losses(local)[: len(losses(near))]
+    until(lambda: local.life() == "ended")
+
+
+def _until_later(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 240  # Slurm looks at time limits every 30 s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.5)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_job_is_cancelled(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:
+    burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *ENDLESS)
+    near = RunFolder(runs / "there")
+    until(lambda: losses(near))
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: near.life() == "ended")
+    assert _state(burnish, near) == "interrupted"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_job_waits_for_another_and_leaves_the_queue(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:
+    whole = subprocess.run(
+        ["sbatch", "--parsable", "--exclusive", "--wrap", "sleep 600"], capture_output=True, cwd=spec.parent
+    )
+    _wait_for(lambda: b" R " in subprocess.run(["squeue", "-h"], capture_output=True).stdout)
+    burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach")
+    near = RunFolder(runs / "there")
+    until(near.waits)
+    assert "no free resources yet" in json.loads(burnish("runs", "--json").stdout)[0]["message"]
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert _state(burnish, near) == "stopped"
+    assert whole.returncode == 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_partition_that_is_not_there_is_refused(burnish: Burnish) -> None:
+    assert burnish("machines", "check", "cluster").returncode == 0
+    burnish("machines", "add", "cluster", "--partition", "nope")
+    assert "Slurm has no partition nope; it has debug" in burnish("machines", "check", "cluster").stderr

@@ -1,0 +1,242 @@
+"""Tests that a run becomes a job of Slurm, shows why it waits, survives its time limit, and says why it was ended."""
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.machines import Machine, write_machines
+from backend.contract.processes import python_command
+from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.job import JobRecord
+from backend.contract.spec.section import validate
+from backend.remote import slurm
+from tests.backend.remote.fake_slurm import FakeSlurm
+from tests.backend.remote.remote_runs import Burnish, losses
+
+Until = Callable[[Callable[[], object]], None]
+ENDLESS = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
+_PROGRAM = """
+import runpy, sys
+from backend.remote import slurm
+slurm.POLL_SECONDS = 0.2
+runpy.run_module("backend", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, until: Until) -> Iterator[FakeSlurm]:
+    """A cluster with this computer as its login node, which is the machine `cluster`."""
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    fake = FakeSlurm(tmp_path / "slurm")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}{os.environ['PATH']}")
+    python = python_command("")[0]
+    burnish = tmp_path / "burn ish"
+    burnish.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(Path.cwd()))} exec {python} -c {shlex.quote(_PROGRAM)} "$@"\n'
+    )
+    burnish.chmod(0o755)
+    write_machines({"cluster": Machine(scheduler="slurm", folder=str(place), command=str(burnish), time="1:00:00")})
+    yield fake
+    subprocess.run(["scancel", "1"], check=True)
+    until(lambda: all(folder.life() != "alive" for folder in run_folders(place / "runs")))
+
+
+def _start(burnish: Burnish, spec: Path, runs: Path, *options: str) -> RunFolder:
+    started = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "job", "--detach", *options)
+    assert started.returncode == 0, started.stderr
+    return RunFolder(runs / "job")
+
+
+def _line(burnish: Burnish) -> dict[str, object]:
+    return json.loads(burnish("runs", "--json").stdout)[0]
+
+
+# Runs
+
+
+def test_pending_job_says_why_and_leaves_the_queue(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    cluster.hold()
+    near = _start(burnish, spec, runs)
+    until(near.waits)
+    line = _line(burnish)
+    assert line["state"] == "queued"
+    assert line["message"] == "waits in Slurm (job 1): no free resources yet; expected to start at 2026-11-27 15:30"
+    assert "there is nothing to save yet" in burnish("checkpoint", near.path).stderr
+    assert "it leaves the queue" in burnish("stop", near.path).stdout
+    until(lambda: near.life() == "ended")
+    assert (_line(burnish)["state"], cluster.state) == ("stopped", "CANCELLED")
+
+
+def test_request_before_the_engine_lives_is_not_lost(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    near = _start(burnish, spec, runs, *ENDLESS)
+    until(lambda: (record := near.job_record()) and record.state == "running")
+    assert not losses(near)
+    assert burnish("pause", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert _line(burnish)["state"] == "paused"
+
+
+def test_job_that_is_queued_again_ends_with_the_numbers_of_one_that_is_not(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    longer = ("--set", "training.max_steps=100", "--set", "training.epochs=100", "--set", "evaluation.every=never")
+    near = _start(burnish, spec, runs, *longer)
+    until(lambda: len(losses(near)) > 3)
+    cluster.hold()
+    cluster.warn()
+    until(near.waits)
+    assert near.life() == "alive"
+    assert len(losses(near)) < 100
+    cluster.release()
+    until(lambda: near.life() == "ended")
+    assert _line(burnish)["state"] == "finished"
+    assert burnish("train", spec, "--run-folder", runs / "here", *longer).returncode == 0
+    here = RunFolder(runs / "here")
+    assert losses(near) == losses(here)
+    assert near.predictions().read_bytes() == here.predictions().read_bytes()
+    assert (near.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
+    assert '"event":"RunResumed"' in near.events.read_text()
+    assert cluster.state == "COMPLETED"
+    theirs = spec_file.read_run(run_folders(place / "runs")[0].spec)
+    assert theirs["training"] == spec_file.read_run(here.spec)["training"]  # automatic values are chosen in the job
+
+
+def test_job_is_cancelled_at_once_and_continued_by_another(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    near = _start(burnish, spec, runs, *ENDLESS)
+    until(lambda: losses(near))
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: near.life() == "ended")
+    assert (_line(burnish)["state"], cluster.state) == ("interrupted", "CANCELLED")
+    steps = len(losses(near))
+    assert burnish("resume", near.path, "--detach").returncode == 0
+    until(lambda: len(losses(near)) > steps)
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert _line(burnish)["state"] == "stopped"
+
+
+def test_mistake_in_the_spec_is_the_reason_of_the_end(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path) -> None:  # fmt: skip
+    ended = burnish("train", spec, "--on", "cluster", "--set", "data.columns.label=stars")
+    assert ended.returncode == 1
+    assert "stars" in ended.stderr.splitlines()[-1]
+
+
+def test_job_that_slurm_refuses_leaves_nothing_behind(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path) -> None:  # fmt: skip
+    assert burnish("machines", "add", "cluster", "--partition", "nope").returncode == 0
+    for arguments in (("machines", "check", "cluster"), ("train", spec, "--on", "cluster")):
+        result = burnish(*arguments)
+        assert result.returncode == 2
+        assert "cluster: Slurm has no partition nope; it has debug, gpu" in result.stderr.splitlines()[-1]
+    assert not runs.exists()
+    assert list((place / "runs").iterdir()) == []
+
+
+def test_check_names_the_partitions(burnish: Burnish, cluster: FakeSlurm) -> None:
+    result = burnish("machines", "check", "cluster")
+    assert result.returncode == 0, result.stderr
+    assert "partition gpu, 4 nodes, gpu:a100:2, up to 1-00:00:00" in result.stdout
+    assert "Job 1 to start at 2026-11-27T15:00:00" in result.stdout
+
+
+def test_machine_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="there is no sbatch there; choose a login node"):
+        slurm.check("")
+
+
+# Ends
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "words"),
+    [
+        ("TIMEOUT", "", "at the time limit"),
+        ("OUT_OF_MEMORY", "", "more memory than Slurm gave it"),
+        ("NODE_FAIL", "", "node of its job failed"),
+        ("PREEMPTED", "interrupted", "another job took its place"),
+        ("CANCELLED", "interrupted", "was cancelled in Slurm"),
+        ("FAILED", "", "bash: line 9: modul: command not found"),
+    ],
+)
+def test_reason_of_an_end(cluster: FakeSlurm, tmp_path: Path, state: str, end: str, words: str) -> None:
+    folder = RunFolder(tmp_path)
+    (tmp_path / "job-7.log").write_text("hello\nbash: line 9: modul: command not found\n\n")
+    cluster.state = state
+    job = slurm.Job(JobRecord("7"))
+    job.poll()
+    assert job.has_ended
+    assert job.end(folder)[0] == end
+    assert words in job.end(folder)[1]
+    cluster.state = "COMPLETED"
+
+
+def test_job_that_slurm_has_forgotten_has_ended(cluster: FakeSlurm, tmp_path: Path) -> None:
+    job = slurm.Job(JobRecord("7"))
+    job.poll()
+    assert job.has_ended
+    assert "does not know its job" in job.end(RunFolder(tmp_path))[1]
+
+
+def test_slurm_that_does_not_answer_ends_nothing(cluster: FakeSlurm, tmp_path: Path) -> None:
+    (tmp_path / "slurm" / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n")
+    job = slurm.Job(JobRecord("7"))
+    job.poll()
+    assert not job.has_ended
+
+
+# The batch script
+
+
+def test_script_has_what_the_machine_says(burnish: Burnish, cluster: FakeSlurm, spec: Path) -> None:
+    lines = "module load cuda\n#SBATCH --mem=32G"
+    options = ("--partition", "gpu", "--account", "p7", "--gpus", "a100:2", "--script-lines", lines)
+    assert burnish("machines", "add", "cluster", *options).returncode == 0
+    script = burnish("machines", "script", "cluster", spec).stdout.splitlines()
+    headers = [line.removeprefix("#SBATCH ") for line in script if line.startswith("#SBATCH")]
+    asked = {"--job-name=reviews", "--partition=gpu", "--account=p7", "--gpus=a100:2", "--time=1:00:00", "--requeue"}
+    assert asked < set(headers)
+    assert headers[-1] == "--mem=32G"  # the last one counts
+    assert script.index("module load cuda") < next(number for number, line in enumerate(script) if " resume " in line)
+
+
+HOSTILE = ["it's here", "$(touch hurt)", "a;touch hurt", "`touch hurt`", "-rf", "#", "ä ö\\", 'a"b']
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_do_nothing_in_the_script(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    program = tmp_path / f"burnish {name}"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > got\n')
+    program.chmod(0o755)
+    machine = Machine(scheduler="slurm", command=str(program))
+    done = subprocess.run(
+        ["bash", "-s", "--", name], input=slurm.batch_script(machine, name), text=True, cwd=tmp_path / name
+    )
+    assert done.returncode == 0
+    assert (tmp_path / name / "got").read_text().splitlines() == ["resume", str(tmp_path / name), name]
+    assert not [*tmp_path.rglob("hurt")]
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "a\n#SBATCH --account=other"])
+def test_job_name_stays_on_its_line(name: str) -> None:
+    lines = slurm.batch_script(Machine(scheduler="slurm"), name).splitlines()
+    header = lines[1].removeprefix("#SBATCH --job-name=")
+    assert not {" ", "'", '"', "$", "`", ";", "\\"} & set(header)
+    assert lines[2] == "#SBATCH --output=job-%j.log"
+
+
+@pytest.mark.parametrize("field", ["partition", "account", "gpus", "time"])
+@pytest.mark.parametrize("value", ["a b", "a\n#SBATCH --account=other", "-x", "$(touch hurt)", "'"])
+def test_value_that_would_be_two_options_is_refused(field: str, value: str) -> None:
+    with pytest.raises(InputError, match=field):
+        validate(Machine, {"scheduler": "slurm", field: value}, "")
+
+
+def test_machine_needs_an_address_or_a_scheduler() -> None:
+    with pytest.raises(InputError, match="address"):
+        validate(Machine, {"folder": "x"}, "")
