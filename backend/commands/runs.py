@@ -160,6 +160,7 @@ def _compare_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="names or folders of two or more runs")
     parser.add_argument("--all", action="store_true", help="show all settings, not only those that differ")
     parser.add_argument("--table", choices=FORMATS, default="markdown", help="format of the tables")
+    add_json(parser)
 
 
 def _compare(arguments: Namespace) -> int:
@@ -169,12 +170,24 @@ def _compare(arguments: Namespace) -> int:
     folders = list({folder.path: folder for folder in map(requested_run, arguments.runs)}.values())
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
-    print(_table([summary(folder) for folder in folders], arguments.table))
     names = [folder.name for folder in folders]
-    titles = [str(one.path) if names.count(one.name) > 1 else one.name for one in folders]
-    specs = {one_line(title): spec_file.read_run(one.spec) for title, one in zip(titles, folders, strict=True)}
+    titles = [one_line(str(one.path) if names.count(one.name) > 1 else one.name) for one in folders]
+    specs = {title: spec_file.read_run(one.spec) for title, one in zip(titles, folders, strict=True)}
     settings = settings_table(specs, everything=arguments.all)
-    print(settings.format(arguments.table) if settings.rows else "the settings are the same", end="\n")
+    summaries = [summary(folder) for folder in folders]
+    from backend.helper.queries.predictions import read  # these load pyarrow and numpy
+    from backend.inspect.run_comparison import compare
+
+    tested = compare(folders, titles, read)
+    if arguments.json:
+        table = {key: dict(zip(titles, values, strict=True)) for key, *values in settings.rows}
+        found = {"runs": summaries, "settings": table, "tests": tested.tests, "sentences": tested.sentences}
+        print(msgspec.json.encode(found | {"refusal": tested.refusal}).decode())
+        return 0
+    print(_table(summaries, arguments.table))
+    print(settings.format(arguments.table) if settings.rows else "the settings are the same\n")
+    for sentence in filter(None, [*tested.sentences, tested.refusal]):
+        print(one_line(sentence))
     return 0
 
 

@@ -16,10 +16,11 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
 
 
 def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
-    if not predictions.total("loss")[1]:
+    if not predictions.total("accuracy")[1]:
         return None
     right = predictions.sums["accuracy"][0] > 0
-    return Resampling(ratios({name: predictions.sums[name] for name in ("loss", "accuracy")}), {"accuracy": right})
+    sums = {name: predictions.sums[name] for name in ("loss", "accuracy") if name in predictions.sums}
+    return Resampling(ratios(sums), {"accuracy": right})
 
 
 _TASKS = ("multiple_choice",)

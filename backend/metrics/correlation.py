@@ -34,10 +34,9 @@ def _varies(values: np.ndarray) -> bool:
     return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
 
 
-def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling:
     actual, predicted = (predictions.table[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))
-    if not (_varies(actual) and _varies(predicted)):
-        return None
+    actual, predicted = (values if _varies(values) else np.zeros(len(values)) for values in (actual, predicted))
     places = [np.unique(values, return_inverse=True)[1] for values in (actual, predicted)]
     loss = ratios({"loss": predictions.sums["loss"]}) if "loss" in predictions.sums else None
 

@@ -25,7 +25,7 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
 def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
     if not predictions.total("loss")[1]:
         return None
-    means = ratios({name: predictions.sums[name] for name in ("loss", "accuracy")})
+    means = ratios({name: predictions.sums[name] for name in ("loss", "accuracy") if name in predictions.sums})
 
     def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
         found = means(counts)

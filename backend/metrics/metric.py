@@ -63,12 +63,13 @@ def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, set
     return scores
 
 
-def resamplings(metrics: Iterable[Metric], predictions: Predictions, facts: Any, settings: Any) -> list[Resampling]:
-    """Those of every family of these metrics that has one; empty for predictions without rows."""
-    if not predictions.table.num_rows:
-        return []
-    families = dict.fromkeys(metric.resampling for metric in metrics)
-    return [made for family in families if family and (made := family(predictions, facts, settings)) is not None]
+def resamplings(
+    metrics: Iterable[Metric], predictions: Predictions, facts: Any, settings: Any
+) -> dict[Any, Resampling]:
+    """Those of every family of these metrics that has one, by the function that makes it; empty without rows."""
+    families = dict.fromkeys(metric.resampling for metric in metrics) if predictions.table.num_rows else {}
+    found = {family: family(predictions, facts, settings) for family in families if family}
+    return {family: made for family, made in found.items() if made is not None}
 
 
 def known_rows(predictions: Predictions) -> np.ndarray:

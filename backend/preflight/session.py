@@ -260,7 +260,7 @@ class FeatureSession:
             chosen = known if own is None else np.intersect1d(known, own)
             made = resamplings(metrics, scored.predictions.take(chosen), self.facts, self.task.settings)
             own_groups = None if groups is None else np.unique(groups[chosen], return_inverse=True)[1]
-            return intervals(made, len(chosen), own_groups)
+            return intervals(made.values(), len(chosen), own_groups)
 
         return {name: value for name, value in _of_files(rows, draw).items() if name in scored.metrics}
 

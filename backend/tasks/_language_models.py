@@ -11,6 +11,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import DECODING
 from backend.data.rows import Rows
+from backend.metrics.metric import Sums
 
 
 def texts(rows: Rows, column: str, chunk: range | None = None) -> list[str]:
@@ -30,6 +31,12 @@ def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
         "tokens": pa.array(tokens),
         "perplexity": pa.array(perplexity, from_pandas=True),
     }
+
+
+def loss_sums(table: pa.Table) -> Sums:
+    """What `loss_table` was made of, from its columns in a file."""
+    mean, tokens = (table[name].to_numpy().astype(np.float64) for name in ("loss", "tokens"))
+    return {"loss": (np.nan_to_num(mean) * tokens, tokens)}
 
 
 class WritingSettings(Section):

@@ -5,7 +5,7 @@ window, paired, merged by row, cut to `n_best`; the null score is the minimum ov
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -339,16 +339,25 @@ def squad_documents(predictions: list[QuestionPrediction], names: list[str], may
     return found | ({"null_odds.json": {name: one.null_score for name, one in each}} if may_be_none else {})
 
 
+def text_scores(texts: Iterable[str], answers: list[Answers | None]) -> Sums:
+    """Each row's exact match and F1 against its best reference."""
+    known = np.array([one is not None for one in answers], dtype=np.float64)
+    references = [one.texts if one is not None else () for one in answers]
+    pairs = list(zip(texts, references, strict=True))
+    return {
+        name: (known * [measure(text, own) for text, own in pairs], known)
+        for name, measure in (("exact_match", exact_match), ("f1", f1))
+    }
+
+
 def answer_scores(predictions: list[QuestionPrediction], answers: list[Answers | None], may_be_none: bool) -> Sums:
     """Each row's scores against its best reference, and those of its best non-empty answer."""
     known = np.array([one is not None for one in answers], dtype=np.float64)
     references = [one.texts if one is not None else () for one in answers]
     has_answer = np.array([bool(one) for one in references], dtype=np.float64)
-    sums: Sums = {}
+    sums = text_scores((one.chosen.text for one in predictions), answers)
     for name, measure in (("exact_match", exact_match), ("f1", f1)):
-        pairs = zip(predictions, references, strict=True)
-        values = known * [measure(one.chosen.text, own) for one, own in pairs]
-        sums[name] = values, known
+        values, _ = sums[name]
         if may_be_none or (known > has_answer).any():
             sums[f"{name}_HasAns"] = values * has_answer, has_answer
             sums[f"{name}_NoAns"] = values * (1 - has_answer), known - has_answer

@@ -18,7 +18,7 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.metrics.generated_text import Kind, metrics_of_kinds, signatures
-from backend.metrics.metric import measure, metrics_of
+from backend.metrics.metric import Sums, measure, metrics_of
 from backend.tasks._chat import (
     ChatTemplate,
     Message,
@@ -32,7 +32,7 @@ from backend.tasks._chat import (
     question_ids,
     tokenize_conversations,
 )
-from backend.tasks._language_models import WritingSettings, generation_settings, loss_table, texts
+from backend.tasks._language_models import WritingSettings, generation_settings, loss_sums, loss_table, texts
 from backend.tasks._packing import (
     Tokens,
     cut_into_blocks,
@@ -334,6 +334,10 @@ class CausalLm:
         if self.settings.rows not in ANSWERS:
             return [*texts(rows, columns["text"])]
         return [one[-1]["content"] if is_answered(one) else None for one in self._conversations(rows, columns, every)]
+
+    def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+        """See `RebuildsSums`."""
+        return loss_sums(table)
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all targets, its exponential, the share predicted correctly; scores of generated text."""

@@ -16,8 +16,8 @@ from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.metrics.metric import measure, metrics_of
-from backend.tasks._language_models import loss_table, texts
+from backend.metrics.metric import Sums, measure, metrics_of
+from backend.tasks._language_models import loss_sums, loss_table, texts
 from backend.tasks._packing import (
     Tokens,
     cut_into_blocks,
@@ -232,6 +232,10 @@ class MaskedLm:
             likely = np.concatenate([*outputs["top_probabilities"], np.empty((0, 5), np.float32)])
             table["fills"] = _fills(top[is_fill], likely[is_fill], owner[is_fill], count, tokenizer)
         return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)})
+
+    def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+        """See `RebuildsSums`."""
+        return loss_sums(table)
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all hidden tokens, its exponential, and the share predicted correctly."""

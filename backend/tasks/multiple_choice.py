@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from backend.contract.catalog import Column
@@ -14,7 +15,7 @@ from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.metrics.metric import measure, metrics_of
+from backend.metrics.metric import Sums, measure, metrics_of
 from backend.tasks._choices import (
     CHOICE_COLUMNS,
     Written,
@@ -164,6 +165,12 @@ class MultipleChoice:
         return Predictions(
             pa.table(table), {"loss": (loss, is_known), "accuracy": ((best == ids).astype(np.float64), is_known)}
         )
+
+    def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+        """See `RebuildsSums`."""
+        right = pc.equal(table["prediction"], table["actual"])
+        known = right.is_valid().to_numpy().astype(np.float64)
+        return {"accuracy": (pc.fill_null(right, False).to_numpy().astype(np.float64), known)}
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Loss, and the share of rows whose right choice was the most likely."""

@@ -16,7 +16,7 @@ from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
-from backend.metrics.metric import measure, metrics_of
+from backend.metrics.metric import Sums, measure, metrics_of
 from backend.tasks._question_answering_decoding import (
     Candidate,
     NullScores,
@@ -32,6 +32,7 @@ from backend.tasks._question_answering_decoding import (
     question_names,
     span_loss,
     squad_documents,
+    text_scores,
 )
 from backend.tasks._question_answering_features import (
     UNKNOWN,
@@ -355,6 +356,11 @@ class QuestionAnswering:
             else:
                 predictions.append(choose_beam(entries, null_scores[row][0] if may_be_none else None, threshold))
         return predictions
+
+    def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+        """See `RebuildsSums`."""
+        answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
+        return text_scores(table["prediction"].to_pylist(), answers)
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Exact match and F1 and, if some questions have no answer, the measures for those."""

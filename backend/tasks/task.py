@@ -14,7 +14,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.rpc.training_data import Beyond
 from backend.contract.spec import Section
 from backend.data.rows import Rows
-from backend.metrics.metric import Predictions
+from backend.metrics.metric import Predictions, Sums
 
 Facts = dict[str, Any]
 """What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict.
@@ -183,6 +183,20 @@ def trivial_scores(task: Task, rows: Rows, columns: Columns, facts: Facts) -> di
     """What a rule without a model reaches on these rows; empty if the task knows none."""
     own = getattr(task, "trivial_scores", None)
     return {} if own is None else own(rows, columns, facts)
+
+
+class RebuildsSums(Protocol):
+    """Additional method of a task whose metrics need more than `prediction` and `actual`."""
+
+    def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+        """What `Predictions.sums` had of the metrics that a predictions file still tells; `rows` are those predicted."""
+        ...
+
+
+def sums_of(task: Task, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
+    """Sums from a predictions file; empty if the task's metrics need none."""
+    own = getattr(task, "sums_of", None)
+    return {} if own is None else own(table, rows, columns)
 
 
 class HasLimits(Protocol):

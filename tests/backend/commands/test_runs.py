@@ -118,6 +118,15 @@ def test_curves_go_into_a_folder_and_not_into_a_file(recorded, capsys, tmp_path:
     assert "board is a file; name a folder" in capsys.readouterr().err
 
 
+def test_a_comparison_as_json_has_the_table_and_the_tests_or_why_there_are_none(recorded, capsys):
+    assert main(["compare", "sentiment-finished", "sentiment-lost", "--all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [run["name"] for run in found["runs"]] == ["sentiment-finished", "sentiment-lost"]
+    assert found["settings"]["training.epochs"].keys() == {"sentiment-finished", "sentiment-lost"}
+    assert (found["tests"], found["sentences"]) == ([], [])
+    assert "has no predictions of validation rows" in found["refusal"]
+
+
 def test_one_run_alone_cannot_be_compared(recorded, capsys):
     assert main(["compare", "old-run"]) == 2
     assert "two or more" in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_a_drawn_score_is_the_score_of_the_drawn_rows(case):
     metrics = metrics_of(task)
     counts = rng.multinomial(40, np.full(40, 1 / 40), 5)
     made = resamplings(metrics, predictions, facts, settings)
-    found = {name: values for one in made for name, values in one.scores(counts.astype(float)).items()}
+    found = {name: values for one in made.values() for name, values in one.scores(counts.astype(float)).items()}
     for place, rows in enumerate(counts):
         wanted = measure(metrics, predictions.take(np.repeat(np.arange(40), rows)), facts, settings)
         wanted = {name: value for name, value in wanted.items() if not name.startswith("best_")}
@@ -102,7 +102,7 @@ def test_wilson_is_the_published_interval():
 def test_an_interval_is_the_one_that_scipy_draws():
     rng = np.random.default_rng(2)
     task, predictions, facts, settings = numbers(rng)
-    own = intervals(resamplings(metrics_of(task), predictions, facts, settings), 40)["pearson"]
+    own = intervals(resamplings(metrics_of(task), predictions, facts, settings).values(), 40)["pearson"]
     pair = [predictions.table[name].to_numpy() for name in ("actual", "prediction")]
     drawn = stats.bootstrap(
         pair, lambda one, other: stats.pearsonr(one, other).statistic, paired=True, vectorized=False,
@@ -127,7 +127,7 @@ def of_labels(metric, rows):
             {name: np.where(values, "b", "a") for name, values in (("actual", actual), ("prediction", predicted))}
         )
         made = resamplings(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
-        return intervals(made, rows)[metric]
+        return intervals(made.values(), rows)[metric]
 
     return interval
 
@@ -140,7 +140,7 @@ def of_correlated_groups(grouped):
         table = pa.table({"actual": ["a"] * 600, "prediction": np.where(right, "a", "b")})
         groups = np.repeat(np.arange(60), 10) if grouped else None
         made = resamplings(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
-        return intervals(made, 600, groups)["accuracy"]
+        return intervals(made.values(), 600, groups)["accuracy"]
 
     return interval
 
@@ -162,7 +162,9 @@ def test_intervals_of_correlations_cover_the_truth_19_times_in_20(monkeypatch):
     def interval(rng):
         actual = rng.normal(size=400)
         table = pa.table({"actual": actual, "prediction": 0.8 * actual + 0.6 * rng.normal(size=400)})
-        return intervals(resamplings(metrics_of("text_regression"), Predictions(table), {}, None), 400)["pearson"]
+        return intervals(resamplings(metrics_of("text_regression"), Predictions(table), {}, None).values(), 400)[
+            "pearson"
+        ]
 
     assert 0.93 <= coverage(interval, 0.8, 2000) <= 0.97
 
@@ -176,7 +178,11 @@ def test_rows_that_depend_on_each_other_are_drawn_together(monkeypatch):
 def test_few_rows_have_only_intervals_of_shares():
     task, predictions, facts, settings = classification(np.random.default_rng(5), ["no", "yes"])
     few = predictions.take(np.arange(5))
-    assert set(intervals(resamplings(metrics_of(task), few, facts, settings), 5)) == {"accuracy", "precision", "recall"}
+    assert set(intervals(resamplings(metrics_of(task), few, facts, settings).values(), 5)) == {
+        "accuracy",
+        "precision",
+        "recall",
+    }
 
 
 def test_a_group_column_is_the_context_or_one_named_so():

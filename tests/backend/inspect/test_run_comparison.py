@@ -1,0 +1,96 @@
+"""Runs compared by their predictions, as files: the same rows in any order, other rows, other tasks."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from backend.contract.run.folder import RunFolder
+from backend.helper.queries.predictions import read
+from backend.inspect.run_comparison import compare
+
+ROWS = 200
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    def make(name, right, *, texts=None, kind="text_classification", actual=None, **columns):
+        folder = RunFolder(tmp_path / name)
+        folder.model.mkdir(parents=True)
+        facts = {"labels": ["a", "b"], "max_length": 8}
+        note = {"task": {"type": kind}, "facts": facts, "columns": {"text": "text"}, "step": 1}
+        (folder.model / "burnish.json").write_text(json.dumps(note))
+        actual = np.array(["a", "b"] * (ROWS // 2)) if actual is None else actual
+        texts = [f"text {row}" for row in range(ROWS)] if texts is None else texts
+        other = {"a": "b", "b": "a"}
+        predicted = [one if is_right else other[one] for one, is_right in zip(actual, right, strict=True)]
+        table = {"text": texts, **columns, "prediction": predicted, "actual": actual.tolist()}
+        parquet.write_table(pa.table(table), folder.predictions("validation", "parquet"))
+        return folder
+
+    return make
+
+
+def compared(*folders):
+    return compare(folders, [folder.name for folder in folders], read)
+
+
+def rights(seed, share):
+    return np.random.default_rng(seed).random(ROWS) < share
+
+
+def test_a_clear_difference_is_said_in_words(make_run):
+    found = compared(make_run("old", rights(1, 0.6)), make_run("new", rights(2, 0.9)))
+    test = next(one for one in found.tests if one.metric == "accuracy")
+    assert (test.a, test.b, test.rows, test.test) == ("old", "new", ROWS, "mcnemar_exact")
+    assert test.difference == pytest.approx(test.values[1] - test.values[0])
+    assert found.sentences[0].startswith("old and new differ by more than chance: accuracy")
+
+
+def test_what_may_be_luck_says_how_many_rows_would_tell(make_run):
+    found = compared(make_run("old", rights(1, 0.80)), make_run("new", rights(2, 0.82)))
+    test = next(one for one in found.tests if one.metric == "accuracy")
+    assert found.sentences[0].startswith(f"these {ROWS} rows do not tell old and new apart")
+    assert f"about {test.rows_needed} rows" in found.sentences[0]
+
+
+def test_rows_in_another_order_are_the_same_rows(make_run):
+    right, order = rights(1, 0.7), np.random.default_rng(3).permutation(ROWS)
+    texts, actual = np.array([f"text {row}" for row in range(ROWS)]), np.array(["a", "b"] * (ROWS // 2))
+    same = make_run("other", right[order], texts=texts[order].tolist(), actual=actual[order])
+    found = compared(make_run("one", right), same)
+    assert {test.difference for test in found.tests} == {0.0}
+    assert found.sentences == [f"one and other have the same accuracy ({right.mean():.4g}) on these {ROWS} rows"]
+
+
+def test_other_rows_are_not_tested_but_counted(make_run):
+    texts = [f"text {row if row < 150 else row + 1000}" for row in range(ROWS)]
+    found = compared(make_run("one", rights(1, 0.7)), make_run("two", rights(2, 0.7), texts=texts))
+    assert not found.tests
+    assert "(150 are the same, of 200 and 200)" in found.refusal
+
+
+def test_other_tasks_are_not_tested(make_run):
+    found = compared(make_run("one", rights(1, 0.7)), make_run("two", rights(2, 0.7), kind="multiple_choice"))
+    assert found.refusal == "one and two have different tasks, so their metrics cannot be compared"
+
+
+def test_a_run_without_predictions_is_named(make_run):
+    without = make_run("two", rights(2, 0.7))
+    without.predictions("validation", "parquet").unlink()
+    assert compared(make_run("one", rights(1, 0.7)), without).refusal.startswith("two has no predictions")
+
+
+def test_several_runs_are_corrected_for_their_pairs(make_run):
+    found = compared(*(make_run(f"run {seed}", rights(seed, 0.6 + seed / 20)) for seed in range(3)))
+    own = sorted((test.p, test.p_holm) for test in found.tests if test.metric == "accuracy")
+    assert len(own) == 3
+    assert own[0][1] == pytest.approx(min(1, 3 * own[0][0]))
+
+
+def test_rows_of_one_document_are_drawn_together(make_run):
+    documents = [row // 4 for row in range(ROWS)]
+    found = compared(*(make_run(f"run {seed}", rights(seed, 0.7), doc_id=documents) for seed in range(2)))
+    assert {test.test for test in found.tests} == {"paired_bootstrap"}

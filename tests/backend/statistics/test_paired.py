@@ -1,0 +1,98 @@
+"""Tests of two models on the same rows, against published numbers and sacreBLEU's own test."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
+
+from backend.metrics.metric import Predictions, metrics_of, resamplings
+from backend.statistics import resampling
+from backend.statistics.paired import differences, holm, mcnemar
+
+
+def measure_difference(task, tables, facts, groups=None):
+    first, second = (resamplings(metrics_of(task), Predictions(pa.table(table)), facts, None) for table in tables)
+    pairs = [(one, second[family]) for family, one in first.items()]
+    return differences(pairs, len(tables[0]["actual"]), groups)
+
+
+def test_mcnemars_test_is_the_sum_of_binomial_chances():
+    # 6 rows that one alone has right and 16 of the other: 2 · Σ C(22, k) / 2²² for k ≤ 6
+    first = np.array([True] * 6 + [False] * 16 + [True] * 50)
+    second = np.array([False] * 6 + [True] * 16 + [True] * 50)
+    assert mcnemar(first, second) == pytest.approx(0.05248, abs=1e-5)
+    assert mcnemar(first, first) == 1.0
+
+
+def test_holm_raises_each_p_by_the_tests_that_are_left():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_the_paired_bootstrap_of_bleu_is_that_of_sacrebleu():
+    rng = np.random.default_rng(1)
+    words = [f"w{number}" for number in range(30)]
+    references = [" ".join(rng.choice(words, 12)) for _ in range(60)]
+
+    def spoil(share):
+        return [
+            " ".join(rng.choice(words) if rng.random() < share else word for word in text.split())
+            for text in references
+        ]
+
+    systems = [spoil(0.3), spoil(0.37)]
+    own = measure_difference("seq2seq_lm", [{"actual": references, "prediction": texts} for texts in systems], {})[
+        "bleu"
+    ]
+    oracle = PairedTest(
+        [("a", systems[0]), ("b", systems[1])], {"BLEU": BLEU()}, [references], test_type="bs", n_samples=2000
+    )()[1]["BLEU"]
+    assert own.values == pytest.approx([one.score for one in oracle])
+    assert own.p == pytest.approx(oracle[1].p_value, abs=0.04)
+    assert own.test == "paired_bootstrap"
+
+
+def labels(rng, rows, better):
+    """Predictions of two models of which the second is right in `better` more of the rows."""
+    actual = rng.random(rows) < 0.5
+    easy, lucky = rng.random(rows) < 0.6, [rng.random(rows) < share for share in (0.5, 0.5 + better / 0.4)]
+    right = [easy | one for one in lucky]
+    return [
+        {"actual": np.where(actual, "a", "b").tolist(), "prediction": np.where(actual == one, "a", "b").tolist()}
+        for one in right
+    ]
+
+
+def test_a_difference_has_its_sign_its_size_and_what_rows_would_show_it():
+    found = measure_difference(
+        "text_classification", labels(np.random.default_rng(2), 2000, 0.08), {"labels": ["a", "b"]}
+    )
+    accuracy = found["accuracy"]
+    assert accuracy.test == "mcnemar_exact"
+    assert accuracy.p < 0.001
+    assert accuracy.interval[0] < 0.08 < accuracy.interval[1]
+    assert accuracy.rows_needed(2000) < 2000
+    assert found["f1"].test == "paired_bootstrap"
+
+
+def test_rows_that_depend_on_each_other_prove_less():
+    tables = labels(np.random.default_rng(3), 60, 0.2)
+    tables = [{name: np.repeat(values, 10).tolist() for name, values in table.items()} for table in tables]
+    facts, groups = {"labels": ["a", "b"]}, np.repeat(np.arange(60), 10)
+    alone, together = (
+        measure_difference("text_classification", tables, facts, groups=each)["accuracy"] for each in (None, groups)
+    )
+    assert together.test == "paired_bootstrap"
+    assert together.p > 10 * alone.p
+    assert together.error == pytest.approx(10**0.5 * alone.error, rel=0.15)
+
+
+@pytest.mark.slow
+def test_models_that_do_not_differ_are_told_apart_in_one_case_of_twenty(monkeypatch):
+    monkeypatch.setattr(resampling, "RESAMPLES", 500)
+    rng = np.random.default_rng(4)
+    found = [
+        measure_difference("text_classification", labels(rng, 400, 0.0), {"labels": ["a", "b"]}) for _ in range(1000)
+    ]
+    assert 0.01 <= np.mean([one["accuracy"].p < 0.05 for one in found]) <= 0.06  # the exact test is cautious
+    assert 0.03 <= np.mean([one["f1"].p < 0.05 for one in found]) <= 0.07
