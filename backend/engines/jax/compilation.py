@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from backend.engines.allocator import return_freed
 from backend.engines.engine import Compiling
 from backend.engines.out_of_memory import out_of_memory
 
@@ -29,7 +30,9 @@ class CompiledPrograms:
         with translate_out_of_memory():
             if key not in self._known:
                 jax.block_until_ready(arguments)  # or what is still computed would pass for compiling
+                return_freed()  # steps of another shape, and the compiler, need blocks of other sizes
                 self._known[key] = self._compiling(lambda: function.lower(*arguments, **static).compile())
+                return_freed()
             return self._known[key](*arguments)
 
 

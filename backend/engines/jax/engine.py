@@ -18,6 +18,7 @@ from backend.contract.messages import message
 from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
+from backend.engines.allocator import keep_freed, return_freed
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
@@ -47,6 +48,7 @@ class JaxEngine:
         self._model: Model | None = None
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
+        self._trains_now = False
 
     def load(self, loading: LoadRequest) -> LoadedModel:
         """Load the model. Raises InputError or RunFailed in one sentence."""
@@ -66,6 +68,8 @@ class JaxEngine:
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
         self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
+        if self._layout.is_on_cpu:
+            keep_freed()
         with translate_out_of_memory():
             self._parameters: Parameters = self._layout.place(opened.parameters)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
@@ -97,6 +101,7 @@ class JaxEngine:
     def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
         """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
         assert self._training is not None, "the model was loaded without training"
+        self._set_training(True)
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
         groups = self._layout.groups
         arrays = stack([self._head.arrays(batch) for batch in pad_alike(micro_batches, groups)], groups)
@@ -153,6 +158,7 @@ class JaxEngine:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
             raise RunFailed("No model is loaded", "no_model")
+        self._set_training(False)
         [filled] = pad_alike([batch], self._layout.groups)
         arrays = self._layout.shard_batch(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
@@ -166,6 +172,7 @@ class JaxEngine:
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """The generated text of every row: only new ids, without the end token."""
+        self._set_training(False)
         found = self._writer.write(self._parameters, batch, settings)
         return [ids if valid else ids[:0] for ids, valid in zip(found, batch["row_valid"], strict=True)]
 
@@ -216,6 +223,11 @@ class JaxEngine:
             self._generation.save_pretrained(folder)
         assert self._model is not None
         self._model.write(folder, tensors)
+
+    def _set_training(self, training: bool) -> None:
+        if self._trains_now is not training:
+            self._trains_now = training
+            return_freed()
 
     def device_memory_mb(self) -> float | None:
         """Peak memory used on the fullest accelerator, or None on a CPU."""

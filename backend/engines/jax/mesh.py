@@ -70,6 +70,11 @@ class Layout:
             for name, array in arrays.items()
         }
 
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether the devices are processors of this computer."""
+        return self._devices[0].platform == "cpu"
+
     def peak_memory_mb(self) -> float | None:
         """Peak memory of the fullest device; None on a CPU."""
         own = [device for device in self._devices if device.process_index == jax.process_index()]

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from backend.contract.errors import RunFailed
+from backend.engines import allocator
 from backend.engines.engine import Finish
 from backend.engines.torch import memory
 from backend.engines.torch.frozen_weights import quantized_state
@@ -72,7 +73,7 @@ def _copy_files(files: list[_File]) -> list[_File] | None:
         return None
     try:
         # The next step's activations would settle in what a written copy leaves free, and the next copy would need new memory.
-        with memory.translate_out_of_memory(), memory.return_large_blocks(memory.MATRIX):
+        with memory.translate_out_of_memory(), allocator.return_large_blocks(allocator.MATRIX):
             return [replace(file, tensors=_copy(file.tensors)) for file in files]
     except RunFailed:
         return None

@@ -18,6 +18,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
+from backend.engines import allocator
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import COMPILATION_FAILED, Settings, checkpoint, memory
 from backend.engines.torch.distributed.process_group import ProcessGroup
@@ -99,9 +100,9 @@ class TorchEngine:
             )
         if self._device.type == "cpu" and not shards:
             if is_float32(self._model):
-                memory.keep_freed()
+                allocator.keep_freed()
             elif loading.precision == "float32":
-                memory.return_blocks()  # weights become float32 layer by layer, and such buffers would add up
+                allocator.return_blocks()  # weights become float32 layer by layer, and such buffers would add up
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded
@@ -111,7 +112,7 @@ class TorchEngine:
             ShardedModel,
         )  # imports torch's distributed tensors (a second)
 
-        memory.return_blocks()
+        allocator.return_blocks()
         offloads = _settings(loading).cpu_offload
         with memory.translate_out_of_memory(), self._group.computing_together():
             return ShardedModel(self._model, self._group, self._device, loading.precision, offloads=offloads)
@@ -331,7 +332,7 @@ class TorchEngine:
             raise RunFailed("No model is loaded", "no_model")
         if self._model.training is not training:  # the walk over all modules costs as much as a layer
             self._model.train(training)
-            memory.return_freed()
+            allocator.return_freed()
 
 
 def _settings(loading: LoadRequest) -> Settings:

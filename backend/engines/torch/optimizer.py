@@ -10,8 +10,8 @@ from torch import nn
 from backend import registry
 from backend.adapters.lora import rate_ratio
 from backend.contract.spec import TrainingSection, validate
+from backend.engines.allocator import MATRIX, return_large_blocks
 from backend.engines.layer_depth import LayerDepths
-from backend.engines.torch.memory import MATRIX, return_large_blocks
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import SparseEmbedding

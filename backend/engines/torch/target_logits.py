@@ -11,10 +11,10 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 from backend.contract.heads import IGNORE
+from backend.engines.allocator import return_large_blocks
 from backend.engines.torch import TorchEntry
 from backend.engines.torch.chunked_loss import linear_cross_entropy, sum_with_gradients
 from backend.engines.torch.inputs import tensor
-from backend.engines.torch.memory import return_large_blocks
 from backend.engines.torch.model_tail import ModelTail
 
 _CHUNK_ELEMENTS = TorchEntry.logits_at_once

@@ -1,4 +1,4 @@
-"""What the torch engine keeps of the memory that tensors give back."""
+"""What the engines keep of the memory that arrays on the CPU give back."""
 
 import json
 import subprocess
@@ -12,11 +12,11 @@ from backend.engines.torch.memory import available_bytes
 COUNT = """
 import json, resource, sys, torch
 from contextlib import nullcontext
-from backend.engines.torch import memory
+from backend.engines import allocator
 
 if sys.argv[1] != "given back":
-    memory.keep_freed()
-with memory.return_large_blocks() if sys.argv[1] == "large" else nullcontext():
+    allocator.keep_freed()
+with allocator.return_large_blocks() if sys.argv[1] == "large" else nullcontext():
     for _ in range(40):  # at first, small blocks settle in the free space of a large one, which then needs a new place
         torch.ones(16_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -38,16 +38,50 @@ def test_large_blocks_are_given_back_where_that_is_wanted():
     assert 2 * page_faults("large") > page_faults("given back")
 
 
+STEPS = """
+import resource
+import numpy as np
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.resources import resource as bundled
+from backend.contract.spec import ModelSection, TrainingSection
+from backend.engines.engine import LoadRequest
+from backend.engines.jax.engine import JaxEngine
+
+folder, engine = bundled("demo", "bert-tiny"), JaxEngine()
+request = LoadRequest(
+    folder=folder, head=HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b")), model=ModelSection(name_or_path=str(folder)),
+    training=TrainingSection(), devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0,
+)
+engine.load(request)
+ids = np.arange(16 * 64).reshape(16, 64) + 1
+batch = {
+    "input_ids": ids, "attention_mask": np.ones_like(ids), "labels": np.arange(16) % 2, "row_valid": np.ones(16, bool)
+}
+for step in range(10):
+    if step == 5:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    engine.read([engine.train_step([batch], step, 1e-5)])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
+def test_step_of_jax_takes_again_what_the_one_before_freed():
+    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True)
+    assert float(done.stdout) * 4096 < 4 * 30522 * 128  # the gradient of the table of tokens alone
+
+
 RETURN = """
 import psutil, torch
-from backend.engines.torch import memory
+from backend.engines import allocator
 
-memory.keep_freed()
+allocator.keep_freed()
 blocks = [torch.ones(1_000_000) for _ in range(100)]
 last = torch.ones(1_000_000)
 del blocks
 kept = psutil.Process().memory_info().rss
-memory.return_freed()
+allocator.return_freed()
 print(kept - psutil.Process().memory_info().rss)
 """
 
