@@ -30,7 +30,7 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
 
     if arguments.run_folder is not None:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
-    script = slurm.script_of(find_machine(arguments.on), spec.name)
+    script = slurm.script_of(find_machine(arguments.on), spec.model_dump())
     if script and arguments.convert_weights:
         raise InputError("--convert-weights: a job cannot convert a model; convert it before")
     screen = ProgressScreen()
@@ -59,9 +59,7 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
     from backend.contract.machines import find_machine
     from backend.remote import connection, protocol, slurm, upload
 
-    script = slurm.script_of(
-        find_machine(remote.machine), str(spec_file.read_run(folder.spec).get("name") or folder.name)
-    )
+    script = slurm.script_of(find_machine(remote.machine), spec_file.read_run(folder.spec))
     if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
         raise InputError("{name}: this run is already running", name=folder.name)
     options = [part for change in arguments.changes for part in ("--set", change)]
@@ -91,7 +89,7 @@ def _machines_arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--partition", help="the partition for jobs")
     adding.add_argument("--account", help="the account that jobs are charged to")
     adding.add_argument("--time", help="the time limit of a job, such as 4:00:00; a longer run is queued again")
-    adding.add_argument("--gpus", help="how many GPUs a job gets, such as 2 or a100:2")
+    adding.add_argument("--gpus", help="how many GPUs of a node a job gets, such as 2 or a100:2")
     adding.add_argument(
         "--script-lines", metavar="LINES", help="more lines of the batch script, such as #SBATCH --mem=32G"
     )
@@ -135,8 +133,8 @@ def _print_script(arguments: Namespace) -> int:
             "{name} starts runs without a scheduler; for a Slurm cluster, run: burnish machines add {name} --scheduler slurm",
             name=arguments.name,
         )
-    name = "run" if arguments.spec is None else spec_file.read(arguments.spec).get("name") or arguments.spec.stem
-    print(slurm.batch_script(machine, str(name)), end="")
+    spec = {} if arguments.spec is None else {"name": arguments.spec.stem, **spec_file.read(arguments.spec)}
+    print(slurm.batch_script(machine, spec), end="")
     return 0
 
 

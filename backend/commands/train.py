@@ -131,10 +131,16 @@ def _resume(arguments: Namespace) -> int:
 
 def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
     """Start a run that was submitted as a job: its spec is checked, and its automatic values are chosen, where it runs."""
-    from backend.preflight import resolve  # loaded by now
+    from backend.preflight import engine_choice, resolve  # loaded by now
 
     folder.check(to_write=True)
-    prepared = new_run.prepare(resolve.read_spec(folder.spec, new_run.requested_changes(arguments)), arguments)
+    spec = resolve.read_spec(folder.spec, new_run.requested_changes(arguments))
+    position = engine_choice.position(spec)
+    if not position.is_first:
+        new_run.agree_to_code(spec, arguments)
+        joined = joining.join(folder.path, position)
+        return _run(joined, resolve.read_run(joined), arguments)
+    prepared = new_run.prepare(spec, arguments)
     new_run.write_spec(folder, prepared)
     return _run(folder, prepared.spec, arguments, prepared.listed)
 

@@ -42,7 +42,7 @@ class Machine(Section):
     time: str = Field("", title="Time limit", max_length=20)
     """The time limit of a job, such as `4:00:00` or `2-12`. A longer run is queued again and continues."""
     gpus: str = Field("", title="GPUs", max_length=200)
-    """How many GPUs a job gets, such as `2` or `a100:2`."""
+    """How many GPUs of a node a job gets, such as `2` or `a100:2`."""
     script_lines: str = Field("", title="Extra lines", max_length=10_000)
     """More lines of the batch script: `#SBATCH --mem=32G`, or shell commands that run before Burnish."""
 

@@ -241,7 +241,7 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
 
 def check(name: str) -> MachineState:
     """Try every step of a connection. Raises InputError with the first that fails."""
-    script = slurm.script_of(find_machine(name), "check")
+    script = slurm.script_of(find_machine(name), {})
     with connect_by_name(name) as (connection, greeting):
         found = connection.ask(protocol.ListDevices(script=script), protocol.Devices)
     return MachineState(

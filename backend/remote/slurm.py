@@ -3,9 +3,10 @@
 import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
@@ -23,7 +24,7 @@ POLL_SECONDS = 5.0
 """How often Slurm is asked about a job; its administrators do not like more."""
 CALL_SECONDS = 30.0
 _PENDING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
-_INTERRUPTED = ("CANCELLED", "PREEMPTED")
+_INTERRUPTED = ("CANCELLED", "PREEMPTED", "TIMEOUT", "DEADLINE", "NODE_FAIL", "BOOT_FAIL")
 _ENDS = {
     "CANCELLED": message("its job was cancelled in Slurm; resume it to continue from its last checkpoint"),
     "PREEMPTED": message("another job took its place in Slurm; resume it to continue from its last checkpoint"),
@@ -39,6 +40,9 @@ _ENDS = {
 }  # fmt: skip
 """State of a job that has ended → what people are told if the run itself could not say how; empty if the job's log knows."""
 
+_NO_PROGRESS = message(
+    "the time limit came before a new checkpoint; give the machine's jobs more time, then resume the run"
+)
 _SCRIPT = """\
 #!/bin/bash
 {options}
@@ -47,31 +51,46 @@ run=$PWD
 {setup}
 # Slurm sends USR1 before the time limit. Then the run saves a checkpoint, burnish exits with 75, and the job is queued again.
 trap 'warned=yes; kill -USR1 "$burnish"' USR1
+before=$(ls "$run/checkpoints" 2> /dev/null)
 {command} resume "$run" "$@" &
 burnish=$!
 wait "$burnish"; code=$?
 while kill -0 "$burnish" 2> /dev/null; do wait "$burnish"; code=$?; done
 if [ "$code" = 75 ] && [ "$warned" = yes ]; then
-  scontrol requeue "$SLURM_JOB_ID"
+  if [ "$(ls "$run/checkpoints" 2> /dev/null)" != "$before" ]; then
+    scontrol requeue "$SLURM_JOB_ID"
+  else
+    echo "{no_progress}" >&2
+  fi
 fi
 exit "$code"
 """
 
 
-def script_of(machine: Machine, name: str) -> str:
-    """The batch script of a run on the machine; empty if its runs are started directly."""
-    return batch_script(machine, name) if machine.scheduler == "slurm" else ""
+def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:
+    """The batch script of a run on the machine, by the values of its spec; empty if its runs are started directly."""
+    return batch_script(machine, spec) if machine.scheduler == "slurm" else ""
 
 
-def batch_script(machine: Machine, name: str) -> str:
-    """The script of a job, which is submitted in the run's folder; its arguments are options of `burnish resume`."""
-    asked = {name: getattr(machine, name) for name in ("partition", "account", "time", "gpus")}
+def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
+    """The script of a job, which is submitted in the run's folder; its arguments are options of `burnish resume`.
+
+    Each host of a run is a task on a node of its own. They find each other through Slurm.
+    """
+    hosts = spec["hardware"].get("hosts", 1) if isinstance(spec.get("hardware"), dict) else 1
+    asked = {
+        "partition": machine.partition,
+        "account": machine.account,
+        "time": machine.time,
+        "gpus-per-node": machine.gpus,
+    }
     options = [
-        f"--job-name={slug(name)}",
+        f"--job-name={slug(str(spec.get('name') or 'run'))}",
         f"--output={LOG.format(job='%j')}",
         "--open-mode=append",
         "--requeue",
-        "--nodes=1",
+        f"--nodes={hosts}",
+        "--ntasks-per-node=1",
         f"--signal=B:USR1@{WARNING_SECONDS}",
         *(f"--{option}={value}" for option, value in asked.items() if value),
     ]
@@ -81,7 +100,8 @@ def batch_script(machine: Machine, name: str) -> str:
     return _SCRIPT.format(
         options="\n".join([*(f"#SBATCH {option}" for option in options), *headers]),
         setup="".join(f"{line}\n" for line in [*commands, *machine.setup.splitlines()]),
-        command=shlex.quote(machine.command),
+        command=("srun " if hosts != 1 else "") + shlex.quote(machine.command),
+        no_progress=_NO_PROGRESS,
     )
 
 
@@ -150,8 +170,9 @@ class Job:
         """The state in which the run ends, if it is not `failed`, and why, if the run itself could not say so."""
         if self._end_state and self.state == "CANCELLED":
             return self._end_state, ""
-        state = "interrupted" if self.state in _INTERRUPTED else ""
-        return state, _ENDS.get(self.state) or _read_log(folder.path / LOG.format(job=self.record.job))
+        reason = _ENDS.get(self.state) or _read_log(folder.path / LOG.format(job=self.record.job))
+        is_interrupted = self.state in _INTERRUPTED or reason == _NO_PROGRESS
+        return "interrupted" if is_interrupted else "", reason
 
 
 def job_of(folder: RunFolder) -> Job | None:

@@ -153,6 +153,22 @@ def _until_later(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
+def test_two_tasks_are_two_hosts_of_a_run(burnish: Burnish, runs: Path, spec: Path, place: Path) -> None:
+    before = read_machines()["cluster"]
+    lines = "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=2"  # the cluster has only one node
+    write_machines({"cluster": before.model_copy(update={"script_lines": lines})})
+    jax = ("--json", "--set", "hardware.engine=jax")
+    there = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *jax, "--set", "hardware.hosts=2")
+    here = burnish("train", spec, "--run-folder", runs / "here", *jax)
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    near, local = RunFolder(runs / "there"), RunFolder(runs / "here")
+    assert losses(near) == pytest.approx(losses(local), rel=1e-5)
+    metrics = [json.loads(done.stdout.splitlines()[-1])["metrics"] for done in (there, here)]
+    assert metrics[0] == pytest.approx(metrics[1], rel=1e-5)
+    assert run_folders(place / "runs")[0].host(1).exit_record()
+
+
+@pytest.mark.usefixtures("cluster")
 def test_job_is_cancelled(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:
     burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *ENDLESS)
     near = RunFolder(runs / "there")

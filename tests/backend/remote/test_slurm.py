@@ -106,6 +106,16 @@ def test_job_that_is_queued_again_ends_with_the_numbers_of_one_that_is_not(burni
     assert theirs["training"] == spec_file.read_run(here.spec)["training"]  # automatic values are chosen in the job
 
 
+def test_limit_before_the_first_checkpoint_is_not_tried_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    near = _start(burnish, spec, runs, *ENDLESS)
+    until(lambda: run_folders(place / "runs")[0].has_engine())
+    cluster.warn()
+    until(lambda: near.life() == "ended")
+    line = _line(burnish)
+    assert (line["state"], line["step"], cluster.state) == ("interrupted", 0, "FAILED")
+    assert "the time limit came before a new checkpoint" in str(line["message"])
+
+
 def test_job_is_cancelled_at_once_and_continued_by_another(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     near = _start(burnish, spec, runs, *ENDLESS)
     until(lambda: losses(near))
@@ -143,6 +153,14 @@ def test_check_names_the_partitions(burnish: Burnish, cluster: FakeSlurm) -> Non
     assert "Job 1 to start at 2026-11-27T15:00:00" in result.stdout
 
 
+def test_login_node_is_reached_over_ssh(burnish: Burnish, cluster: FakeSlurm, use_ssh: Callable[[str], None]) -> None:
+    use_ssh('exec sh -c "$last"')
+    burnish("machines", "add", "cluster", "--address", "me@login", "--setup", "export SETUP=done")
+    assert "partition debug" in burnish("machines", "check", "cluster").stdout
+    use_ssh('echo "ssh: connect to host login port 22: Connection refused" >&2; exit 255')
+    assert "no connection to cluster: nothing answers there" in burnish("machines", "check", "cluster").stderr
+
+
 def test_machine_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="there is no sbatch there; choose a login node"):
@@ -155,9 +173,9 @@ def test_machine_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("state", "end", "words"),
     [
-        ("TIMEOUT", "", "at the time limit"),
+        ("TIMEOUT", "interrupted", "at the time limit"),
         ("OUT_OF_MEMORY", "", "more memory than Slurm gave it"),
-        ("NODE_FAIL", "", "node of its job failed"),
+        ("NODE_FAIL", "interrupted", "node of its job failed"),
         ("PREEMPTED", "interrupted", "another job took its place"),
         ("CANCELLED", "interrupted", "was cancelled in Slurm"),
         ("FAILED", "", "bash: line 9: modul: command not found"),
@@ -198,10 +216,23 @@ def test_script_has_what_the_machine_says(burnish: Burnish, cluster: FakeSlurm, 
     assert burnish("machines", "add", "cluster", *options).returncode == 0
     script = burnish("machines", "script", "cluster", spec).stdout.splitlines()
     headers = [line.removeprefix("#SBATCH ") for line in script if line.startswith("#SBATCH")]
-    asked = {"--job-name=reviews", "--partition=gpu", "--account=p7", "--gpus=a100:2", "--time=1:00:00", "--requeue"}
+    asked = {
+        "--job-name=reviews",
+        "--partition=gpu",
+        "--account=p7",
+        "--gpus-per-node=a100:2",
+        "--time=1:00:00",
+        "--requeue",
+    }
     assert asked < set(headers)
     assert headers[-1] == "--mem=32G"  # the last one counts
     assert script.index("module load cuda") < next(number for number, line in enumerate(script) if " resume " in line)
+
+
+def test_run_of_several_hosts_is_a_task_on_each_node() -> None:
+    script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"engine": "jax", "hosts": 4}})
+    assert "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=1\n" in script
+    assert '\nsrun burnish resume "$run" "$@" &' in script
 
 
 HOSTILE = ["it's here", "$(touch hurt)", "a;touch hurt", "`touch hurt`", "-rf", "#", "ä ö\\", 'a"b']
@@ -215,7 +246,7 @@ def test_hostile_names_do_nothing_in_the_script(tmp_path: Path, name: str) -> No
     program.chmod(0o755)
     machine = Machine(scheduler="slurm", command=str(program))
     done = subprocess.run(
-        ["bash", "-s", "--", name], input=slurm.batch_script(machine, name), text=True, cwd=tmp_path / name
+        ["bash", "-s", "--", name], input=slurm.batch_script(machine, {"name": name}), text=True, cwd=tmp_path / name
     )
     assert done.returncode == 0
     assert (tmp_path / name / "got").read_text().splitlines() == ["resume", str(tmp_path / name), name]
@@ -224,7 +255,7 @@ def test_hostile_names_do_nothing_in_the_script(tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", [*HOSTILE, "a\n#SBATCH --account=other"])
 def test_job_name_stays_on_its_line(name: str) -> None:
-    lines = slurm.batch_script(Machine(scheduler="slurm"), name).splitlines()
+    lines = slurm.batch_script(Machine(scheduler="slurm"), {"name": name}).splitlines()
     header = lines[1].removeprefix("#SBATCH --job-name=")
     assert not {" ", "'", '"', "$", "`", ";", "\\"} & set(header)
     assert lines[2] == "#SBATCH --output=job-%j.log"
