@@ -18,7 +18,7 @@ Part = TypeVar("Part")
 
 FIELDS = {
     "cuts", "device", "differs", "guess_reasons", "hint", "measure", "message", "missing", "note", "notes", "precision_reason",
-    "problem", "problems", "reason", "reasons", "sentence", "shortage", "skipped", "stored_truncation",
+    "problem", "problems", "reason", "reasons", "refusal", "sentence", "sentences", "shortage", "skipped", "stored_truncation",
     "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "warnings", "words",
 }  # fmt: skip
 """Of the contract's answers and events: those that hold messages. Values of people's data stand under other names, but for:"""

@@ -26,6 +26,14 @@ def number(value: float | None, digits: int = 4) -> str:
     return figure(value, f".{digits}f") if abs(value) < 100 else group_digits(value, 1)
 
 
+def sure_number(value: float | None, interval: tuple[float, float] | None) -> str:
+    """A metric with its 95 % interval, if it has one: `0.8828 (0.855 to 0.906)`."""
+    if interval is None:
+        return number(value)
+    low, high = (number(end, 3) for end in interval)
+    return tr("{value} ({low} to {high})", value=number(value), low=low, high=high)
+
+
 def scientific(value: float | None) -> str:
     """A learning rate, with at most three digits: `2.2e-4`, `0`."""
     if not value:

@@ -39,6 +39,8 @@ class Summary(msgspec.Struct, frozen=True):
     total_steps: int = 0
     started: float | None = None
     metrics: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    """The 95 % confidence intervals of a finished run's metrics."""
     message: str = ""
     data: str = ""
     seconds: float | None = None
@@ -117,7 +119,7 @@ def _line(run: Summary, width: int) -> str:
 
 
 def _table(runs: list[Summary], form: str) -> str:
-    from backend.contract.run.comparison import ABSENT, metrics_table
+    from backend.contract.run.comparison import ABSENT, FinalMetrics, metrics_table
 
     def cells(run: Summary) -> list[tuple[str, str]]:
         seconds = ABSENT if run.seconds is None else f"{run.seconds:.0f}"
@@ -127,7 +129,7 @@ def _table(runs: list[Summary], form: str) -> str:
         texts = [(name, one_line(text)) for name, text in texts]  # a stranger's run could write further rows
         return [*texts, ("steps", str(run.step)), ("seconds", seconds)]
 
-    return metrics_table([(cells(run), run.metrics) for run in runs]).format(form)
+    return metrics_table([FinalMetrics(cells(run), run.metrics, run.intervals) for run in runs], form=form).format(form)
 
 
 # Notes
@@ -212,6 +214,7 @@ def summary(folder: RunFolder) -> Summary:
         total_steps=plan.total_steps if plan else 0,
         started=first.time if first else None,
         metrics=_metrics_of(found),
+        intervals=_intervals_of(found) if state == "finished" else {},
         message="; ".join(filter(None, [message, cut])),
         data=_data_of(found),
         seconds=_seconds_of(found),
@@ -284,6 +287,12 @@ def _metrics_of(found: list[events.AnyEvent]) -> dict[str, float | None]:
                 if event.metrics and event.step <= from_step:
                     return event.metrics
     return {}
+
+
+def _intervals_of(found: list[events.AnyEvent]) -> dict[str, tuple[float, float]]:
+    written = {event.split: event for event in found if isinstance(event, events.PredictionsWritten)}
+    chosen = written.get("validation", written.get("test"))
+    return chosen.intervals if chosen is not None else {}
 
 
 def _last(found: list[events.AnyEvent], kind: type[E]) -> E | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.messages import message
-from backend.contract.rpc.comparison import PairTest, PairTests
+from backend.contract.rpc.predictions import PairTest, PairTests
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import validate
 from backend.data.rows import Rows
@@ -67,7 +67,10 @@ def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable)
     groups = group_numbers(every[0].table[column]) if column is not None else None
     tests = [test for pair in combinations(every, 2) for test in _test(*pair, groups)]
     corrected = _correct(tests)
-    return PairTests(tests=corrected, sentences=[_say(test) for test in corrected if test.metric == _main(every[0])])
+    task = every[0].task
+    [title] = [one.title for one in declared_metrics(task.metrics) if one.name == task.default_metric]
+    sentences = [_say(test, title) for test in corrected if test.metric == task.default_metric]
+    return PairTests(tests=corrected, sentences=sentences)
 
 
 class _NotComparable(Exception):
@@ -147,31 +150,23 @@ def _correct(tests: list[PairTest]) -> list[PairTest]:
     return [msgspec.structs.replace(test, p_holm=corrected[place]) for place, test in enumerate(tests)]
 
 
-def _main(one: _Predicted) -> str:
-    return one.task.default_metric
-
-
-def _say(test: PairTest) -> str:
-    """The result in words."""
-    metric, (a, b) = test.metric, test.values
-    numbers = {
-        "metric": metric,
-        "a": test.a,
-        "b": test.b,
-        "value_a": f"{a:.4g}",
-        "value_b": f"{b:.4g}",
-        "rows": test.rows,
-    }
+def _say(test: PairTest, title: str) -> str:
+    """The result in words; `title` is the metric's."""
+    a, b = test.values
+    found = {"a": test.a, "b": test.b, "title": title, "value_a": a, "value_b": b, "rows": test.rows}
     if test.difference == 0:
-        return message("{a} and {b} have the same {metric} ({value_a}) on these {rows} rows", **numbers)
-    numbers |= {"p": f"{test.p_holm:.2g}", "low": f"{test.interval[0]:+.3g}", "high": f"{test.interval[1]:+.3g}"}
+        return message("{a} and {b} have the same result on these {rows:,} rows: {title} {value_a:.4g}", **found)
+    low, high = test.interval
+    found |= {"p": test.p_holm, "low": low, "high": high}
     if test.p_holm >= SURE:
         return message(
-            "these {rows} rows do not tell {a} and {b} apart: {metric} {value_a} and {value_b}, a difference of {low} to {high} "
-            "(p = {p}); you would need about {needed} rows",
-            **numbers, needed=test.rows_needed,
-        )  # fmt: skip
+            "these {rows:,} rows do not tell {a} and {b} apart: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to "
+            "{high:.2g} (p = {p:.2g}); you would need about {needed:,} rows",
+            **found,
+            needed=test.rows_needed or 0,
+        )
     return message(
-        "{a} and {b} differ by more than chance: {metric} {value_a} and {value_b}, a difference of {low} to {high} (p = {p})",
-        **numbers,
+        "{a} and {b} differ by more than chance: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to {high:.2g} "
+        "(p = {p:.2g})",
+        **found,
     )

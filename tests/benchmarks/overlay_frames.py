@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core.runs.run_library import RunLibrary
 from app.pages.runs.compare_view import CompareView
+from app.services.backend_client import BackendClient
 from backend.contract.run import events
 
 BEAT_MS = 5
@@ -44,7 +45,7 @@ def main() -> int:
             write_run(Path(folder) / f"run-{number:02d}", options.steps, number)
         library = RunLibrary(Path(folder))
         library.refresh()
-        return measure(CompareView(library), library, options.steps)
+        return measure(CompareView(library, BackendClient()), library, options.steps)
 
 
 def write_run(folder: Path, steps: int, seed: int) -> None:

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from backend.contract.run.comparison import metrics_table, settings_table
+from backend.contract.run.comparison import FinalMetrics, metrics_table, settings_table
 
 SPECS = {
     "one": {"name": "a", "training": {"learning_rate": 1e-3, "epochs": 3}, "data": {"columns": {"text": "t"}}},
@@ -25,10 +25,21 @@ def test_everything_is_shown_on_demand():
 
 METRICS = metrics_table(
     [
-        ([("run", "a, b"), ("note", "x | y")], {"accuracy": 0.123456789}),
-        ([("run", "c"), ("note", 'said "yes"')], {"accuracy": None, "f1": 1.0}),
+        FinalMetrics([("run", "a, b"), ("note", "x | y")], {"accuracy": 0.123456789}, {}),
+        FinalMetrics([("run", "c"), ("note", 'said "yes"')], {"accuracy": None, "f1": 1.0}, {}),
     ]
 )
+
+
+def test_an_interval_stands_beside_its_value_and_in_csv_in_columns_of_its_own():
+    lines = [
+        FinalMetrics([("run", "a")], {"accuracy": 0.8828}, {"accuracy": (0.8551, 0.9062)}),
+        FinalMetrics([("run", "b")], {"accuracy": 0.7}, {}),
+    ]
+    assert [row[1] for row in metrics_table(lines).rows] == ["0.8828 (0.855 to 0.906)", "0.7"]
+    table = metrics_table(lines, form="csv")
+    assert table.header == ("run", "accuracy", "accuracy_low", "accuracy_high")
+    assert table.rows == (("a", "0.8828", "0.8551", "0.9062"), ("b", "0.7", "–", "–"))
 
 
 def test_every_metric_that_any_run_has_is_a_column_of_the_csv():

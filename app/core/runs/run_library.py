@@ -58,6 +58,8 @@ class RunSummary:
     tags: tuple[str, ...] = ()
     metrics: dict[str, float | None] = field(default_factory=dict)
     """The final ones, of a run that is not over the latest."""
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The 95 % confidence intervals of a finished run's metrics."""
     can_resume: bool = True
     """Whether going on could come to another end."""
     doubt: str = ""
@@ -317,6 +319,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         message=outcome.message,
         has_predictions=bool(folder.prediction_names() if outcome.lacks_events else state.predictions),
         metrics=_metrics(state),
+        intervals=state.intervals,
         can_resume=outcome.can_resume,
         queued_since=folder.queued_since() if outcome.waits else None,
         request=folder.device_request() if outcome.waits else WHOLE_COMPUTER,

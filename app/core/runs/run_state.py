@@ -424,6 +424,13 @@ class RunState:
         self.exported = event
         self._note(event, tr("Saved model to {folder}, {origin}", folder=event.folder, origin=self.model_origin))
 
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95 % confidence intervals of a finished run's metrics."""
+        written = self.predictions.get("validation", self.predictions.get("test"))
+        is_over = self.finished is not None and self.finished.state == "finished"
+        return written.intervals if is_over and written is not None else {}
+
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event
         rows = trn("{count} prediction", "{count} predictions", event.rows)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.core.formatting import group_digits, metric_title, number
+from app.core.formatting import group_digits, metric_title, sure_number
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_spec import RunTask, read_run_task
 from app.pages.predictions.export_dialog import ExportChoice, ExportOffer, PredictionsExport
@@ -230,7 +230,7 @@ class PredictionsBrowser(QWidget):
         run = self._context.library.find(self.run)
         value = run.metrics.get(run.metric) if run is not None else None  # of the saved model, which predicted these
         if run is not None and value is not None and self.filters.split == "validation":
-            words.append(f"{inside(metric_title(run.metric))} {number(value)}")
+            words.append(f"{inside(metric_title(run.metric))} {sure_number(value, run.intervals.get(run.metric))}")
         words.append(run.title if run is not None else self.run.name)
         self.summary_changed.emit(" · ".join(words))
         self.filters.show_count(

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVB
 
 from app import theme
 from app.core.backend_words import translate_word
-from app.core.formatting import metric_title, number, sentence, with_full_stop
+from app.core.formatting import metric_title, sentence, sure_number, with_full_stop
 from app.core.i18n import inside, tr, trn
 from app.core.progress import RowPace
 from app.services.backend_client import BackendClient, PendingQuery
@@ -147,7 +147,11 @@ class FilePrediction(QWidget):
             name=self._data.name,
             name_2=Path(answer.csv).name,
         )
-        measured = [f"{metric_title(name)} {number(value)}" for name, value in answer.metrics.items() if name != "loss"]
+        measured = [
+            f"{metric_title(name)} {sure_number(value, answer.intervals.get(name))}"
+            for name, value in answer.metrics.items()
+            if name != "loss"
+        ]
         if measured:
             sentence = f"{sentence} {measured[0]}."
         if answer.skipped_count:

@@ -263,6 +263,8 @@ class ProgressTiles(QStackedWidget):
     def _show_metric(self, state: RunState) -> None:
         name, tile = _metric_beside_loss(state), self.tiles["metric"]
         tile.set_caption(formatting.metric_title(name) if name else tr("Metric"))
+        sure = tr("In parentheses: the 95 % confidence interval of the saved model.")
+        tile.setToolTip(sure if name in state.intervals else "")
         if not name:
             tile.set_value("–", "\u00a0")
             return
@@ -276,12 +278,7 @@ class ProgressTiles(QStackedWidget):
             )
             tile.set_value(formatting.number(state.last_metric(name)), sub)
             return
-        sub = (
-            tr("best {best} · step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
-            if best is not None
-            else "\u00a0"
-        )
-        tile.set_value(formatting.number(state.last_metric(name)), sub)
+        tile.set_value(formatting.number(state.last_metric(name)), _best_words(best, state.intervals.get(name)))
 
     def _show_memory(self) -> None:
         """Show the latest reading; one of a living run that is no longer new says how old it is, as when it hangs."""
@@ -364,6 +361,15 @@ def _left_out(state: RunState) -> str:
         formatting.duration(state.compiling_seconds),
     )
     return tr("Excludes compile time: {programs}, {seconds}", programs=programs, seconds=seconds)
+
+
+def _best_words(best: tuple[int, float] | None, interval: tuple[float, float] | None) -> str:
+    """The best value, with the interval of the saved model once the run is finished, before that with its step."""
+    if best is None:
+        return "\u00a0"
+    if interval is None:
+        return tr("best {best} · step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
+    return tr("best {best}", best=formatting.sure_number(best[1], interval))
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:

@@ -9,26 +9,32 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.formatting import metric_title
-from app.core.i18n import localize_number, tr, trn
+from app.core.backend_words import capitalize
+from app.core.formatting import metric_title, number, with_full_stop
+from app.core.i18n import figure, localize_number, tr, trn
 from app.core.runs.run_comparison import final_cells, names_of, setting_names
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_status import TITLES
 from app.core.tasks import task_title
 from app.pages.runs.overlay_plot import OverlayPlot
+from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
 from app.services.run_watcher import ComparedStates
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
-from backend.contract.run.comparison import TextRows, metrics_table, settings_table
+from backend.contract.rpc.predictions import PairTest, PairTests
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.run.comparison import FinalMetrics, TextRows, metrics_table, settings_table
 
-SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
+SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"), tr("Differences"))
 DELETED = "deleted"
 """The state of a run whose folder is gone."""
 _WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
 """Column of the metrics in files → the title that people read."""
+_TESTS = {"mcnemar_exact": tr("McNemar's exact test"), "paired_bootstrap": tr("Paired bootstrap")}
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
 
@@ -38,9 +44,12 @@ class CompareView(QWidget):
     closed = Signal()
     message = Signal(str, str)
 
-    def __init__(self, library: RunLibrary, parent: QWidget | None = None) -> None:
+    def __init__(self, library: RunLibrary, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._library = library
+        self._tests = LatestQuestion(
+            client, "compare_predictions", self._on_tested, self._on_untested, opened="", parent=self
+        )
         self._runs: dict[Path, RunSummary] = {}
         """As they were when they were chosen, for those that are deleted meanwhile."""
         self._paths: list[Path] = []
@@ -66,6 +75,9 @@ class CompareView(QWidget):
         self._pages.addWidget(self.curves)
         self._pages.addWidget(_below({self.everything: 0, self.same: 1}, self.settings))
         self._pages.addWidget(_below({self.copy: 0, self.export: 0}, self.metrics))
+        self.result = label("", wrap=True)
+        self.differences = TextTable(tr("Differences"))
+        self._pages.addWidget(_below({self.result: 1}, self.differences))
         self.sides.idClicked.connect(self._pages.setCurrentIndex)
         sides.addStretch(1)
         page = page_layout(self)
@@ -89,6 +101,9 @@ class CompareView(QWidget):
         self.curves.show_runs(self._paths, self._names, self.states.states)
         self._show_metrics()
         self.same.setText(tr("Loading settings…"))
+        self.result.setText(tr("Testing whether the runs differ by more than chance…"))
+        self.differences.show_rows((), ())
+        self._tests.ask({"runs": [str(path) for path in self._paths], "names": self._names})
 
     def _show_subtitle(self) -> None:
         count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
@@ -112,6 +127,7 @@ class CompareView(QWidget):
     def close_view(self) -> None:
         """Stop watching and go back."""
         self.states.stop()
+        self._tests.stop()
         self.closed.emit()
 
     def _show_settings(self) -> None:
@@ -123,6 +139,19 @@ class CompareView(QWidget):
         none = tr("These runs have identical settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 
+    # Differences
+
+    def _on_tested(self, found: PairTests) -> None:
+        sentences = [found.refusal] if found.refusal else found.sentences
+        self.result.setText("\n".join(with_full_stop(capitalize(each)) for each in sentences))
+        pair = len(self._names) == 2
+        runs = self._names if pair else (tr("Runs"), tr("First"), tr("Second"))
+        columns = (tr("Metric"), *runs, tr("Difference (95 %)"), "p", tr("Test"))
+        self.differences.show_rows(columns, [_test_cells(test, names_runs=not pair) for test in found.tests])
+
+    def _on_untested(self, error: ErrorReply) -> None:
+        self.result.setText(with_full_stop(error.message))
+
     # Metrics
 
     def _show_metrics(self) -> None:
@@ -131,10 +160,11 @@ class CompareView(QWidget):
             self._table = table
             self.metrics.show_rows(*_parts(table))
 
-    def _metrics(self) -> TextRows:
+    def _metrics(self, form: str = "markdown") -> TextRows:
         runs = [self._library.find(path) or self._last_known(path) for path in self._paths]
         named = zip(runs, self._names, strict=True)
-        return metrics_table([(final_cells(run, name), run.metrics) for run, name in named])
+        lines = [FinalMetrics(final_cells(run, name), run.metrics, run.intervals) for run, name in named]
+        return metrics_table(lines, form=form)
 
     def _last_known(self, path: Path) -> RunSummary:
         run = self._runs[path]
@@ -158,7 +188,7 @@ class CompareView(QWidget):
         """Save the metrics table as Markdown if the file name says so, else as CSV."""
         form = "markdown" if Path(path).suffix.lower() in (".md", ".markdown") else "csv"
         try:
-            Path(path).write_text(self._metrics().format(form), encoding="utf-8", newline="")
+            Path(path).write_text(self._metrics(form).format(form), encoding="utf-8", newline="")
         except OSError as error:
             self.message.emit(
                 "error",
@@ -170,6 +200,18 @@ class CompareView(QWidget):
             )
             return
         self.message.emit("success", tr("Saved the table as {path}.", path=path))
+
+
+def _test_cells(test: PairTest, *, names_runs: bool) -> tuple[str, ...]:
+    difference, low, high = (figure(each, "+.3g") for each in (test.difference, *test.interval))
+    return (
+        metric_title(test.metric),
+        *([f"{test.a} → {test.b}"] if names_runs else []),
+        *(number(value) for value in test.values),
+        tr("{value} ({low} to {high})", value=difference, low=low, high=high),
+        figure(test.p_holm, ".2g"),
+        _TESTS.get(test.test, test.test),
+    )
 
 
 def _below(tools: Mapping[QWidget, int], table: TextTable) -> QWidget:
@@ -194,8 +236,17 @@ def _below(tools: Mapping[QWidget, int], table: TextTable) -> QWidget:
     return side
 
 
+def _localize(cell: str) -> str:
+    """A number, with its interval if it has one, as people write it here."""
+    value, _, interval = cell.partition(" (")
+    if not interval:
+        return localize_number(cell)
+    low, high = map(localize_number, interval.rstrip(")").split(" to "))
+    return tr("{value} ({low} to {high})", value=localize_number(value), low=low, high=high)
+
+
 def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
-    words = [_WORDS.get(name, localize_number) for name in table.header]
+    words = [_WORDS.get(name, _localize) for name in table.header]
     rows = tuple(tuple(to_words(cell) for to_words, cell in zip(words, row, strict=True)) for row in table.rows)
     return tuple(known.get(name) or metric_title(name) for name in table.header), rows

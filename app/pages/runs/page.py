@@ -327,7 +327,7 @@ class Page(QWidget):
         from app.pages.runs.compare_view import CompareView  # the list needs no plotting library
 
         if self.compared is None:
-            self.compared = CompareView(self._context.library)
+            self.compared = CompareView(self._context.library, self._context.client)
             self.compared.message.connect(self.message)
             self.compared.closed.connect(self._on_compare_closed)
             self._whole.addWidget(self.compared)

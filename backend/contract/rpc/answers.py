@@ -48,6 +48,7 @@ ANSWERS: dict[str, type] = {
     "export_predictions": ExportedFile,
     "confusion": predictions.Confusion,
     "prediction_statistics": predictions.PredictionStatistics,
+    "compare_predictions": predictions.PairTests,
     "threshold_counts": predictions.ThresholdCounts,
     "number_statistics": predictions.NumberStatistics,
     "entity_scores": predictions.EntityScores,

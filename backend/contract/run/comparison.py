@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.contract.metrics import Interval
+
 FORMATS = ("csv", "markdown")
 ABSENT = "–"
 _LEFT_OUT = ("version", "name")
@@ -45,14 +47,34 @@ def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool =
     return TextRows(("Setting", *specs), tuple(visible))
 
 
-def metrics_table(runs: Sequence[tuple[Sequence[tuple[str, str]], Mapping[str, float | None]]]) -> TextRows:
-    """One row per run: the given cells, then a column for every metric that any run has."""
-    metrics = list(dict.fromkeys(name for _, values in runs for name in values))
-    named = [name for name, _ in runs[0][0]] if runs else []
-    rows = [
-        (*(text for _, text in cells), *(_number(values.get(metric)) for metric in metrics)) for cells, values in runs
-    ]
+@dataclass(frozen=True)
+class FinalMetrics:
+    """A run's line in the table of metrics: the cells before them, the values, and their 95 % intervals."""
+
+    cells: Sequence[tuple[str, str]]
+    values: Mapping[str, float | None]
+    intervals: Mapping[str, Interval]
+
+
+def metrics_table(runs: Sequence[FinalMetrics], *, form: str = "markdown") -> TextRows:
+    """One row per run: the given cells, then a column for every metric that any run has.
+
+    In `csv` the ends of an interval have columns of their own, such as `accuracy_low` and `accuracy_high`.
+    """
+    metrics = list(dict.fromkeys(name for run in runs for name in run.values))
+    named = [name for name, _ in runs[0].cells] if runs else []
+    rows = [(*(text for _, text in run.cells), *(_cell(run, metric, form) for metric in metrics)) for run in runs]
+    if form == "csv":
+        sure = [name for name in metrics if any(name in run.intervals for run in runs)]
+        metrics += [f"{name}_{end}" for name in sure for end in ("low", "high")]
+        ends = ((end for name in sure for end in run.intervals.get(name, (None, None))) for run in runs)
+        rows = [(*row, *map(_number, own)) for row, own in zip(rows, ends, strict=True)]
     return TextRows((*named, *metrics), tuple(rows))
+
+
+def _cell(run: FinalMetrics, metric: str, form: str) -> str:
+    value, interval = _number(run.values.get(metric)), run.intervals.get(metric)
+    return value if interval is None or form == "csv" else f"{value} ({interval[0]:.3g} to {interval[1]:.3g})"
 
 
 def _number(value: float | None) -> str:

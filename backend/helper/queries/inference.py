@@ -139,6 +139,7 @@ def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in result.skipped[:LISTED]],
         skipped_count=len(result.skipped),
         metrics=result.metrics,
+        intervals=result.intervals,
         seconds=result.timing.seconds,
         notes=list(result.notes),
     )

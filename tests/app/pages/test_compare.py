@@ -1,10 +1,13 @@
 """The comparison of chosen runs, with recorded ones."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -15,8 +18,10 @@ from app.core import formatting
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.pages.runs.compare_view import CompareView
 from app.pages.runs.overlay_plot import PATH, VALUE
+from app.services.backend_client import BackendClient
 from tests.app.gone import gone
 from tests.app.pages.recorded_runs import copy_recorded
+from tests.app.pages.shared_helper import SharedHelperClient
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +33,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> RunLibrary:
 
 
 @pytest.fixture(scope="module")
-def shared_view(qapp: QApplication, library: RunLibrary) -> Iterator[CompareView]:
+def shared_view(qapp: QApplication, library: RunLibrary, helper: BackendClient) -> Iterator[CompareView]:
     """All recorded runs, for the tests that only look at them."""
     theme.apply(qapp, "light")
-    made = CompareView(library)
+    made = CompareView(library, helper)
     made.resize(1068, 760)
     made.show()
     made.show_runs(named(library))
@@ -63,8 +68,8 @@ def changing(runs: Path) -> RunLibrary:
 
 
 @pytest.fixture
-def view(qtbot, changing: RunLibrary):
-    made = CompareView(changing)
+def view(qtbot, changing: RunLibrary, client: SharedHelperClient):
+    made = CompareView(changing, client)
     qtbot.addWidget(made)
     made.resize(1068, 760)
     made.show()
@@ -201,3 +206,38 @@ def test_a_run_that_was_deleted_stays_in_the_comparison_and_says_so(view, changi
         row["state"] for row in (dict(zip(view._metrics().header, row, strict=True)) for row in view._metrics().rows)
     ]
     assert sorted(states) == ["deleted", "finished", "lost", "paused"]
+
+
+def test_differences_say_why_nothing_was_tested(qtbot, compared: CompareView) -> None:
+    compared.show_side("Differences")
+    qtbot.waitUntil(lambda: "has no predictions of validation rows" in compared.result.text())
+    assert compared.differences.model().rowCount() == 0
+
+
+def test_differences_say_whether_two_runs_differ_by_more_than_chance(
+    qtbot, view: CompareView, changing: RunLibrary
+) -> None:
+    chosen = named(changing)[:2]
+    for run, right in zip(chosen, (0.6, 0.9), strict=True):
+        write_predictions(run.path, right)
+    view.show_runs(chosen)
+    view.show_side("Differences")
+    qtbot.waitUntil(lambda: "differ by more than chance:" in view.result.text())
+    model = view.differences.model()
+    rows = [[model.index(row, column).data() for column in range(6)] for row in range(model.rowCount())]
+    accuracy = next(row for row in rows if row[0] == "Accuracy")
+    assert accuracy[1:3] == ["0.6000", "0.9000"]
+    assert accuracy[3].startswith("+0.3 (+0.2")
+    assert accuracy[5] == "McNemar's exact test"
+
+
+def write_predictions(folder: Path, share: float) -> None:
+    """Predictions of 200 rows, of which this share is right, as a finished run leaves them."""
+    note = {"task": {"type": "text_classification"}, "facts": {"labels": ["a", "b"], "max_length": 8}, "columns": {}}
+    (folder / "model").mkdir(exist_ok=True)
+    (folder / "model" / "burnish.json").write_text(json.dumps(note))
+    actual = ["a", "b"] * 100
+    predicted = [label if row < 200 * share else "ab"[label == "a"] for row, label in enumerate(actual)]
+    texts = [f"text {row}" for row in range(200)]
+    table = pa.table({"text": texts, "prediction": predicted, "actual": actual})
+    parquet.write_table(table, folder / "predictions.parquet")

@@ -227,3 +227,22 @@ def test_a_mean_of_metrics_at_chance_has_no_best(tiles: ProgressTiles):
     assert tile.accessibleName() == "Combined: -0.8000"
     assert "best" not in tile.accessibleDescription()
     assert "no better than without a model" in tile.accessibleDescription()
+
+
+def test_a_finished_run_shows_the_interval_of_its_best_metric(tiles: ProgressTiles):
+    state, tile = started(), tiles.tiles["metric"]
+    take_step(state)
+    state.apply(msgspec.structs.replace(plan_of(9), best_metric="accuracy", metrics={"accuracy": True}))
+    metrics: dict[str, float | None] = {"accuracy": 0.8828}
+    evaluated = events.EvaluationFinished(time=2, step=1, epoch=0.1, metrics=metrics, rows=9, seconds=1.0, is_best=True)
+    state.apply(evaluated)
+    written = events.PredictionsWritten(
+        time=3, split="validation", csv="a.csv", parquet="a.parquet", rows=9, seconds=1.0, metrics=metrics,
+        intervals={"accuracy": (0.8551, 0.9062)},
+    )  # fmt: skip
+    state.apply(written)
+    tiles.show_state(state, RunStatus("running"))
+    assert tile.accessibleDescription().startswith("best 0.8828 · step 1")
+    state.apply(events.RunFinished(time=4, state="finished", step=1, metrics=metrics))
+    tiles.show_state(state, RunStatus("finished"))
+    assert tile.accessibleDescription().startswith("best 0.8828 (0.855 to 0.906)")

@@ -46,14 +46,14 @@ def test_a_clear_difference_is_said_in_words(make_run):
     test = next(one for one in found.tests if one.metric == "accuracy")
     assert (test.a, test.b, test.rows, test.test) == ("old", "new", ROWS, "mcnemar_exact")
     assert test.difference == pytest.approx(test.values[1] - test.values[0])
-    assert found.sentences[0].startswith("old and new differ by more than chance: accuracy")
+    assert found.sentences[0].startswith("old and new differ by more than chance: Accuracy")
 
 
 def test_what_may_be_luck_says_how_many_rows_would_tell(make_run):
     found = compared(make_run("old", rights(1, 0.80)), make_run("new", rights(2, 0.82)))
     test = next(one for one in found.tests if one.metric == "accuracy")
     assert found.sentences[0].startswith(f"these {ROWS} rows do not tell old and new apart")
-    assert f"about {test.rows_needed} rows" in found.sentences[0]
+    assert f"about {test.rows_needed:,} rows" in found.sentences[0]
 
 
 def test_rows_in_another_order_are_the_same_rows(make_run):
@@ -62,7 +62,7 @@ def test_rows_in_another_order_are_the_same_rows(make_run):
     same = make_run("other", right[order], texts=texts[order].tolist(), actual=actual[order])
     found = compared(make_run("one", right), same)
     assert {test.difference for test in found.tests} == {0.0}
-    assert found.sentences == [f"one and other have the same accuracy ({right.mean():.4g}) on these {ROWS} rows"]
+    assert found.sentences == [f"one and other have the same result on these {ROWS} rows: Accuracy {right.mean():.4g}"]
 
 
 def test_other_rows_are_not_tested_but_counted(make_run):
