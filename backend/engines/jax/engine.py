@@ -32,6 +32,7 @@ from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
+from backend.engines.jax.packed_rows import pack_alike
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
@@ -90,6 +91,7 @@ class JaxEngine:
         if self._adapter is not None:
             rates |= self._adapter.rates(rates)
         self._optimizer = Optimizer(training, model.undecayed, rates)
+        self._packs_rows = model.reads_packed_rows and self._layout.is_on_cpu and self._layout.is_alone
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
         self._state = self._layout.init_sharded(self._optimizer.init, trained)
@@ -104,7 +106,10 @@ class JaxEngine:
         self._set_training(True)
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
         groups = self._layout.groups
-        arrays = stack([self._head.arrays(batch) for batch in pad_alike(micro_batches, groups)], groups)
+        batches: Sequence[Batch] = pad_alike(micro_batches, groups)
+        if self._packs_rows:
+            batches = pack_alike(batches)
+        arrays = stack([self._head.arrays(batch) for batch in batches], groups)
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
         trained, self._state, loss, norm = self._programs.call(

@@ -9,9 +9,9 @@ import numpy as np
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
 from backend.engines.jax.layers import NEVER, DropoutKeys
-from backend.engines.jax.models.family import Arrays
+from backend.engines.jax.models.family import Arrays, unpack_rows
 
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "segment", "position")
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "segment", "position", "starts", "lengths")
 _TARGETS_TOGETHER = 128
 """Targets of language models are counted in multiples of this, for a new number of them is a new compilation."""
 
@@ -88,13 +88,13 @@ class QuestionAnswering(_Direct):
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         # Padding is not an answer; as in the torch engine it does not compete.
-        hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)  # (batch, length)
-        scores = self.outputs(model, arrays, noise)
-        starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)  # (batch,)
-        return (starts + cross_entropy(scores["end_logits"] + hidden, arrays["end_positions"], 0.0)).sum() / 2
+        scores, is_token = unpack_rows(model(arrays, noise).astype(jnp.float32), arrays)  # (batch, length, 2)
+        scores += jnp.where(is_token, 0.0, NEVER)[..., None]
+        starts = cross_entropy(scores[..., 0], arrays["start_positions"], 0.0)  # (batch,)
+        return (starts + cross_entropy(scores[..., 1], arrays["end_positions"], 0.0)).sum() / 2
 
-    def outputs(self, model: Any, arrays: Arrays, noise: DropoutKeys | None = None) -> Arrays:
-        scores = model(arrays, noise).astype(jnp.float32)  # (batch, length, 2)
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        scores = model(arrays, None).astype(jnp.float32)  # (batch, length, 2)
         return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}  # each (batch, length)
 
 
@@ -102,7 +102,10 @@ class MultipleChoice(_Direct):
     """One of a row's choices: each is read as a separate row."""
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return cross_entropy(self._scores(model, arrays, noise), arrays["labels"], self._smoothing).sum()
+        labels = arrays["labels"]  # (batch,)
+        is_packed = "starts" in arrays  # which the choices are as rows of their own
+        scores = model(arrays, noise).reshape(len(labels), -1) if is_packed else self._scores(model, arrays, noise)
+        return cross_entropy(scores.astype(jnp.float32), labels, self._smoothing).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
         return {"logits": self._scores(model, arrays, None)}

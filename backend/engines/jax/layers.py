@@ -274,6 +274,14 @@ def padding_bias(attention_mask: jax.Array) -> jax.Array:
     return jnp.where(attention_mask[:, None, None, :] > 0, 0.0, NEVER)  # (batch, 1, 1, length)
 
 
+def row_bias(arrays: dict[str, jax.Array]) -> jax.Array:
+    """What keeps tokens from padding or, in packed rows, from other segments: (batch, 1, 1 or length, length)."""
+    if "segment" not in arrays:
+        return padding_bias(arrays["attention_mask"])
+    segment = arrays["segment"]  # (batch, length)
+    return jnp.where(segment[:, None, :, None] == segment[:, None, None, :], 0.0, NEVER)  # (batch, 1, length, length)
+
+
 def causal_bias(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array:
     """The mask of a decoder's tokens, as (batch, 1, length, keys) to add to scores.
 

@@ -71,6 +71,11 @@ class Layout:
         }
 
     @property
+    def is_alone(self) -> bool:
+        """Whether one device computes everything."""
+        return len(self._devices) == 1
+
+    @property
     def is_on_cpu(self) -> bool:
         """Whether the devices are processors of this computer."""
         return self._devices[0].platform == "cpu"

@@ -31,6 +31,7 @@ class Model:
         self._build = build if change is None else _with_change(build, change)
         self.body, self.bodies = family.bodies.get(head, family.body), {family.body, *family.bodies.values()}
         self.fixed, self.divided, self.aliases = family.fixed, family.divided, family.aliases
+        self.reads_packed_rows = family.reads_packed_rows
         self._config, self._head, self._outputs = config, head, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)

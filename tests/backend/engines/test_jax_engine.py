@@ -221,7 +221,7 @@ def test_filler_rows_change_nothing(smallest):
 
 def test_a_resumed_run_goes_on_to_the_bit(smallest, programs: Callable[..., Compiling], tmp_path: Path):
     head = facts(Head.SEQUENCE_CLASSIFICATION)
-    steps = [head_batch(head.head, 6)] * 4  # of one shape, for each is compiled
+    steps = [head_batch(head.head, 24)] * 4  # of one shape, for each is compiled, with packed rows
     whole, resumed = (
         opened(JaxEngine, smallest("bert"), head, model={"dropout": 0.1}, compiling=programs("dropout", 0.1))
         for _ in range(2)
@@ -239,7 +239,7 @@ def test_a_resumed_run_goes_on_to_the_bit(smallest, programs: Callable[..., Comp
 
 
 def test_dropout_differs_by_step_and_not_by_chance(smallest, programs: Callable[..., Compiling]):
-    batch, head = head_batch(Head.SEQUENCE_CLASSIFICATION, 6), facts(Head.SEQUENCE_CLASSIFICATION)
+    batch, head = head_batch(Head.SEQUENCE_CLASSIFICATION, 24), facts(Head.SEQUENCE_CLASSIFICATION)
 
     def losses(*steps: int) -> list[float]:
         changes = {"model": {"dropout": 0.1}, "compiling": programs("dropout", 0.1)}

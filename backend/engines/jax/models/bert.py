@@ -17,10 +17,10 @@ from backend.engines.jax.layers import (
     attend,
     dropout,
     join_heads,
-    padding_bias,
+    row_bias,
     split_heads,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
 
 
 class _Embeddings(nnx.Module):
@@ -35,7 +35,7 @@ class _Embeddings(nnx.Module):
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         ids = arrays["input_ids"]
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
-        positions = jnp.arange(ids.shape[1])[None]  # (1, length)
+        positions = arrays.get("position", jnp.arange(ids.shape[1])[None])  # (batch or 1, length)
         x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
         x = x + self.position_embeddings(positions)
         return dropout(self.LayerNorm(x), self._rate, noise)
@@ -103,8 +103,8 @@ class Encoder(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
-    def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        bias = padding_bias(attention_mask)  # (batch, 1, 1, length)
+    def __call__(self, x: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
+        bias = row_bias(arrays)  # (batch, 1, 1 or length, length)
         for layer in self.layer:
             x = apply_layer(layer, x, bias, noise)
         return x
@@ -114,8 +114,8 @@ class _Pooler(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.dense = Linear(config["hidden_size"], config["hidden_size"])
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        return jnp.tanh(self.dense(x[:, 0]))  # (batch, hidden_size)
+    def __call__(self, x: jax.Array, arrays: Arrays) -> jax.Array:
+        return jnp.tanh(self.dense(first_token(x, arrays)))  # (rows, hidden_size)
 
 
 class Body(nnx.Module):
@@ -127,9 +127,7 @@ class Body(nnx.Module):
         self.pooler = _Pooler(config) if pooler else None
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.encoder(
-            self.embeddings(arrays, noise), arrays["attention_mask"], noise
-        )  # (batch, length, hidden_size)
+        return self.encoder(self.embeddings(arrays, noise), arrays, noise)  # (batch, length, hidden_size)
 
 
 def head_dropout(config: Config) -> float:
@@ -148,8 +146,8 @@ class ForSequence(nnx.Module):
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         assert self.bert.pooler is not None
-        pooled = self.bert.pooler(self.bert(arrays, noise))  # (batch, hidden_size)
-        return self.classifier(dropout(pooled, self._rate, noise))  # (batch, outputs)
+        pooled = self.bert.pooler(self.bert(arrays, noise), arrays)  # (rows, hidden_size)
+        return self.classifier(dropout(pooled, self._rate, noise))  # (rows, outputs)
 
 
 class _Transform(nnx.Module):
@@ -199,6 +197,7 @@ def check(config: Config) -> None:
 _TOPS = HeadModules("bert", lambda config: Body(config, pooler=False), "hidden_size")
 FAMILY = Family(
     body="bert",
+    reads_packed_rows=True,
     check=check,
     heads={
         Head.SEQUENCE_CLASSIFICATION: ("BertForSequenceClassification", ForSequence),

@@ -17,10 +17,10 @@ from backend.engines.jax.layers import (
     attend,
     dropout,
     join_heads,
-    padding_bias,
+    row_bias,
     split_heads,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
 
 _EPSILON = 1e-12
 
@@ -32,8 +32,9 @@ class _Embeddings(nnx.Module):
         self.LayerNorm = LayerNorm(config["dim"], _EPSILON)
         self._rate = config["dropout"]
 
-    def __call__(self, ids: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        positions = jnp.arange(ids.shape[1])[None]  # (1, length)
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
+        ids = arrays["input_ids"]
+        positions = arrays.get("position", jnp.arange(ids.shape[1])[None])  # (batch or 1, length)
         x = self.word_embeddings(ids) + self.position_embeddings(positions)  # (batch, length, hidden_size)
         return dropout(self.LayerNorm(x), self._rate, noise)
 
@@ -85,8 +86,8 @@ class Body(nnx.Module):
         self.transformer = _Layers(config)
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        x = self.embeddings(arrays["input_ids"], noise)  # (batch, length, hidden_size)
-        bias = padding_bias(arrays["attention_mask"])  # (batch, 1, 1, length)
+        x = self.embeddings(arrays, noise)  # (batch, length, hidden_size)
+        bias = row_bias(arrays)  # (batch, 1, 1 or length, length)
         for layer in self.transformer.layer:
             x = apply_layer(layer, x, bias, noise)
         return x
@@ -102,8 +103,9 @@ class ForSequence(nnx.Module):
         self._rate = config["seq_classif_dropout"]
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        x = jax.nn.relu(self.pre_classifier(self.distilbert(arrays, noise)[:, 0]))  # (batch, hidden_size)
-        return self.classifier(dropout(x, self._rate, noise))  # (batch, outputs)
+        x = first_token(self.distilbert(arrays, noise), arrays)  # (rows, hidden_size)
+        x = jax.nn.relu(self.pre_classifier(x))  # (rows, hidden_size)
+        return self.classifier(dropout(x, self._rate, noise))  # (rows, outputs)
 
 
 class ForMaskedWords(nnx.Module):
@@ -140,6 +142,7 @@ def check(config: Config) -> None:
 _TOPS = HeadModules("distilbert", Body, "dim")
 FAMILY = Family(
     body="distilbert",
+    reads_packed_rows=True,
     check=check,
     heads={
         Head.SEQUENCE_CLASSIFICATION: ("DistilBertForSequenceClassification", ForSequence),

@@ -37,6 +37,8 @@ class Family:
     """The attribute in heads that call it otherwise."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names under which a file may hold a parameter, or hold it twice; without the body's attribute."""
+    reads_packed_rows: bool = False
+    """Whether its classes read rows that `packed_rows` has packed."""
     divided: Rules = field(default_factory=dict)
     """What tensor parallelism divides; empty where the family does not say."""
 
@@ -58,6 +60,20 @@ def classifier_dropout(config: Config) -> float:
     return next(
         rate for rate in (config.get("classifier_dropout"), config.get("hidden_dropout"), 0.1) if rate is not None
     )
+
+
+def first_token(x: jax.Array, arrays: Arrays) -> jax.Array:
+    """(batch, length, width) → (rows, width): the first token of each row, packed or not."""
+    return x.reshape(-1, x.shape[-1])[arrays["starts"]] if "starts" in arrays else x[:, 0]
+
+
+def unpack_rows(x: jax.Array, arrays: Arrays) -> tuple[jax.Array, jax.Array]:
+    """(batch, length, …) → (rows, length, …), packed or not, and which of them are tokens, (rows, length)."""
+    if "starts" not in arrays:
+        return x, arrays["attention_mask"] > 0
+    places = jnp.arange(x.shape[1])  # (length,)
+    own = x.reshape(-1, *x.shape[2:]).at[arrays["starts"][:, None] + places].get(mode="clip")  # (rows, length, …)
+    return own, places < arrays["lengths"][:, None]
 
 
 def last_token(x: jax.Array, arrays: Arrays) -> jax.Array:

@@ -9,7 +9,7 @@ from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import DropoutKeys, Embedding, LayerNorm, Linear, activation, dropout
 from backend.engines.jax.models.bert import Encoder, head_dropout
-from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
 
 
 class _Embeddings(nnx.Module):
@@ -23,12 +23,20 @@ class _Embeddings(nnx.Module):
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         ids = arrays["input_ids"]
-        is_token = (ids != self._padding).astype(jnp.int32)
-        positions = jnp.cumsum(is_token, axis=1) * is_token + self._padding  # (batch, length)
+        positions = self._positions(ids, arrays.get("position"))  # (batch, length)
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
         x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
         x = x + self.position_embeddings(positions)
         return dropout(self.LayerNorm(x), self._rate, noise)
+
+    def _positions(self, ids: jax.Array, position: jax.Array | None) -> jax.Array:
+        """Counted over what is not the padding token, in each packed row by itself. (batch, length)"""
+        is_token = (ids != self._padding).astype(jnp.int32)  # (batch, length)
+        count = jnp.cumsum(is_token, axis=1)  # (batch, length)
+        if position is not None:
+            first = jnp.arange(ids.shape[1]) - position  # (batch, length)
+            count -= jnp.take_along_axis(count - is_token, first, axis=1)
+        return count * is_token + self._padding
 
 
 class Body(nnx.Module):
@@ -39,9 +47,7 @@ class Body(nnx.Module):
         self.encoder = Encoder(config)
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.encoder(
-            self.embeddings(arrays, noise), arrays["attention_mask"], noise
-        )  # (batch, length, hidden_size)
+        return self.encoder(self.embeddings(arrays, noise), arrays, noise)  # (batch, length, hidden_size)
 
 
 class _Pooler(nnx.Module):
@@ -62,8 +68,8 @@ class _Classifier(nnx.Module):
         self._rate = head_dropout(config)
 
     def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        x = jnp.tanh(self.dense(dropout(x[:, 0], self._rate, noise)))  # (batch, hidden_size)
-        return self.out_proj(dropout(x, self._rate, noise))  # (batch, outputs)
+        x = jnp.tanh(self.dense(dropout(x, self._rate, noise)))  # (rows, hidden_size)
+        return self.out_proj(dropout(x, self._rate, noise))  # (rows, outputs)
 
 
 class ForSequence(nnx.Module):
@@ -74,7 +80,7 @@ class ForSequence(nnx.Module):
         self.classifier = _Classifier(config, outputs)
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.classifier(self.roberta(arrays, noise), noise)  # (batch, outputs)
+        return self.classifier(first_token(self.roberta(arrays, noise), arrays), noise)  # (rows, outputs)
 
 
 class ForChoices(nnx.Module):
@@ -86,9 +92,8 @@ class ForChoices(nnx.Module):
         self._rate = config["hidden_dropout_prob"]
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        pooled = jnp.tanh(
-            self.roberta.pooler.dense(self.roberta(arrays, noise)[:, 0])
-        )  # (batch · choices, hidden_size)
+        x = first_token(self.roberta(arrays, noise), arrays)  # (batch · choices, hidden_size)
+        pooled = jnp.tanh(self.roberta.pooler.dense(x))  # (batch · choices, hidden_size)
         return self.classifier(dropout(pooled, self._rate, noise))  # (batch · choices, 1)
 
 
@@ -132,6 +137,7 @@ def family(architecture: str) -> Family:
     """The family of RoBERTa and of models that differ only by name."""
     return Family(
         body="roberta",
+        reads_packed_rows=True,
         check=check,
         heads={
             Head.SEQUENCE_CLASSIFICATION: (f"{architecture}ForSequenceClassification", ForSequence),
