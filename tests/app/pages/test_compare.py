@@ -41,7 +41,7 @@ def shared_view(qapp: QApplication, library: RunLibrary, helper: BackendClient) 
     made.show()
     made.show_runs(named(library))
     yield made
-    made.states.stop()
+    made.close_view()
     gone(made)
 
 
@@ -74,7 +74,7 @@ def view(qtbot, changing: RunLibrary, client: SharedHelperClient):
     made.resize(1068, 760)
     made.show()
     yield made
-    made.states.stop()
+    made.close_view()
 
 
 def named(library: RunLibrary) -> list[RunSummary]:
