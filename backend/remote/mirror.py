@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from backend.contract import spec_file
 from backend.contract.errors import NO_ROOM, InputError, describe_system_error
-from backend.contract.machines import find_machine
+from backend.contract.machines import Machine, find_machine
 from backend.contract.messages import message
 from backend.contract.run import events
 from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, exit_code
@@ -89,6 +90,8 @@ class _Mirror:
         self._arriving = ("", 0, 0)
         """The file of which pieces arrive, how many bytes are here, and how many it has."""
         self._connected: float | None = None
+        self._restarts, self._lost_at = 0, 0
+        """How often in a row the run was lost there without a new step, and at which."""
 
     def continue_events(self) -> None:
         """If the last event here is the end of an earlier mirror or attempt, add that the run continues."""
@@ -111,8 +114,7 @@ class _Mirror:
         with connect(self._remote.machine, machine) as (connection, _):
             self._connected = time.monotonic()
             self._report_return()
-            offsets = {EVENTS: self._state.events, LOG: self._state.log}
-            connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints))  # fmt: skip
+            self._ask_to_follow(connection, machine)
             while True:
                 received, content = connection.receive(POLL_SECONDS) or (None, b"")
                 match received:
@@ -120,6 +122,9 @@ class _Mirror:
                         self._take(received, content)
                     case protocol.JobChanged(record=record):
                         self._folder.write_job_record(record)
+                    case protocol.Ended(life="lost") if self._may_restart():
+                        self._restart(connection)
+                        self._ask_to_follow(connection, machine)
                     case protocol.Ended():
                         return self._end(received)
                     case protocol.Refused():
@@ -128,6 +133,27 @@ class _Mirror:
                         pass
                 if self._pass_requests_on(connection):
                     return self.detach()
+
+    def _ask_to_follow(self, connection: Connection, machine: Machine) -> None:
+        offsets = {EVENTS: self._state.events, LOG: self._state.log}
+        connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints))  # fmt: skip
+
+    def _may_restart(self) -> bool:
+        """Whether to continue a run whose supervisor there is gone, as after a restart of that computer."""
+        if self._state.step > self._lost_at:
+            self._restarts = 0
+        hardware = spec_file.read_run(self._folder.spec).get("hardware", {})
+        return self._restarts < hardware.get("max_restarts", 0)
+
+    def _restart(self, connection: Connection) -> None:
+        """Continue the run there. Raises InputError if that is refused."""
+        self._restarts, self._lost_at = self._restarts + 1, self._state.step
+        connection.ask(protocol.Resume(run=self._remote.run), protocol.Started)
+        sentence = message(
+            "the processes of the run on {machine} were gone. Restarted from its last checkpoint",
+            machine=self._remote.machine,
+        )
+        self._append(events.encode(events.Warned(time=time.time(), code="restarted", message=sentence)))
 
     def connected_seconds(self) -> float:
         """How long the last connection lasted; 0 if there was none."""

@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--faults-seed", None) is None:
+    if getattr(config.option, "faults_seed", 0) is None:  # without the option, as in a run of all tests, it is 1
         config.option.faults_seed = random.SystemRandom().randrange(10**6)
 
 

@@ -4,6 +4,7 @@ import os
 import random
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from backend.contract.run.folder import RunFolder, run_folders
 
 MARKER = "BURNISH_FAULTS"
 """Environment variable that every process of a trial inherits."""
+CLOCK = "BURNISH_TEST_CLOCK"
+"""Environment variable with the seconds by which the clock of a process is wrong."""
 STEPS = 40
 KILLS = 5
 """Of each trial."""
@@ -52,7 +55,7 @@ class Trial:
     def __post_init__(self) -> None:
         self.launcher.prepare(self.burnish)
         self.burnish.environment[MARKER] = str(self.burnish.home)
-        self._commands: list[Any] = []
+        self._commands: list[subprocess.Popen[str]] = []
 
     def start(self, **sections: Any) -> None:
         """Start the run, and find its folder."""
@@ -130,9 +133,9 @@ class Trial:
                 return False
         return bool(pids)
 
-    def commands(self) -> list[int]:
+    def followers(self) -> list["subprocess.Popen[str]"]:
         """The commands that follow the run."""
-        return [process.pid for process in self._commands if process.poll() is None]
+        return [process for process in self._commands if process.poll() is None]
 
     def processes(self) -> dict[int, str]:
         """Every process of this trial that is alive, with its command line."""
@@ -179,7 +182,7 @@ class Trial:
             self.sentences.append(done.stderr.strip().splitlines()[-1])
 
     def _is_commanded(self) -> bool:
-        return any(process.poll() is None for process in self._commands)
+        return bool(self.followers())
 
     def _has_no_command(self) -> bool:
         return bool(self._commands) and not self._is_commanded()
@@ -236,6 +239,10 @@ def _rank(folder: RunFolder, number: int) -> list[int]:
     ]  # fmt: skip
 
 
+def _commands(trial: Trial) -> list[int]:
+    return [process.pid for process in trial.followers()]
+
+
 def _named(trial: Trial, word: str) -> list[int]:
     return [pid for pid, command in trial.processes().items() if word in command]
 
@@ -250,6 +257,10 @@ class Launcher:
     victims: Victims
     trials: int
     """Runs that are disturbed in `make faults`, each with KILLS kills."""
+    disks: dict[str, str]
+    """Where the run's files are: which side → a folder of the home folder."""
+    set_clock: Callable[[Burnish, float], None]
+    """Makes the clock of the computer that computes go wrong by so many seconds, for processes that start from now on."""
     spec: dict[str, Any] = field(default_factory=dict)
 
 
@@ -282,6 +293,14 @@ def _prepare_ssh(burnish: Burnish) -> None:
     )
 
 
+def _set_clock(burnish: Burnish, offset: float) -> None:
+    burnish.environment[CLOCK] = str(offset)
+
+
+def _set_clock_there(burnish: Burnish, offset: float) -> None:
+    (burnish.home / "clock").write_text(str(offset))
+
+
 def _write_program(path: Path, *lines: str) -> None:
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -294,9 +313,11 @@ LOCAL = Launcher(
     {
         "engine": lambda trial: _engine(trial.folder),
         "supervisor": lambda trial: _supervisor(trial.folder),
-        "command": Trial.commands,
+        "command": _commands,
     },
     5,
+    {"here": "runs"},
+    _set_clock,
 )
 PROCESSES = Launcher(
     "local, two processes",
@@ -309,6 +330,8 @@ PROCESSES = Launcher(
         "supervisor": lambda trial: _supervisor(trial.folder),
     },
     5,
+    {"here": "runs"},
+    _set_clock,
     {"hardware": {"processes": 2}},
 )
 SSH = Launcher(
@@ -322,9 +345,11 @@ SSH = Launcher(
         "connection": lambda trial: _named(trial, "connection.py"),
         "mirror": lambda trial: _engine(trial.folder),
         "supervisor": lambda trial: _supervisor(trial.folder),
-        "command": Trial.commands,
+        "command": _commands,
     },
     10,
+    {"here": "runs", "there": "far"},
+    _set_clock_there,
 )
 LAUNCHERS = {one.name: one for one in (LOCAL, PROCESSES, SSH)}
 

@@ -304,6 +304,15 @@ def test_death_there_is_told_here(far: FarRun, near: RunFolder) -> None:
     assert _last(near).message.startswith("lab: the engine process was killed")
 
 
+def test_run_that_was_lost_there_and_cannot_restart_says_why(far: FarRun, near: RunFolder) -> None:
+    near.spec.write_text("hardware: {max_restarts: 1}\n")
+    far.step(1)
+    far.die()
+    assert Mirror(near).join() == 1  # the machine refuses to resume, because its spec is incomplete
+    assert "task" in _last(near).message
+    assert "restarted" not in _warnings(near)
+
+
 def test_supervisor_killed_there_is_told_here(far: FarRun, near: RunFolder) -> None:
     far.step(1)
     far.die()
