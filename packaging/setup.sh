@@ -61,6 +61,11 @@ find_python() {
 }
 
 make_environment() {
+    if [ -L .venv ]; then
+        # Making it anew would empty the environment of another checkout.
+        say ".venv is a link, and is left as it is. Run the programs in .venv/bin without make, or remove the link."
+        exit 1
+    fi
     python=$(find_python)
     if [ -z "$python" ]; then
         say "Burnish needs Python 3.11 or newer, and there is none here. Install it (Debian 12, Ubuntu 24.04 or newer:"

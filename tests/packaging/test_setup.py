@@ -97,3 +97,13 @@ def test_missing_libraries_do_not_stop_the_set_up(machine: Machine):
         assert "libegl1" not in done.stderr
         assert "[torch,quantized,jax,window,dev]" in done.stderr
     assert "no network" in without_network.stderr
+
+
+def test_environment_behind_a_link_is_not_emptied(machine: Machine):
+    other = machine.checkout.parent / "other"
+    other.mkdir()
+    (machine.checkout / ".venv").symlink_to(other)
+    machine.put("python3", f"touch {other}/emptied  # stands for venv --clear")
+    done = machine.set_up()
+    assert (done.returncode, [*other.iterdir()]) == (1, [])
+    assert ".venv is a link" in done.stderr
