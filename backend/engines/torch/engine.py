@@ -23,6 +23,7 @@ from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, Step
 from backend.engines.torch import COMPILATION_FAILED, Settings, checkpoint, memory
 from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.dropout import speed_up_dropout
+from backend.engines.torch.fast_linear import speed_up_linear
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
@@ -81,6 +82,7 @@ class TorchEngine:
                 loaded = self._adapter.count_trainable(loaded)
         self._model.eval()
         speed_up_dropout(self._model)
+        speed_up_linear(self._model, self._device)
         self._unpadding = Unpadding(self._model, loading.head.head, self._device)
         if loading.training is not None and _settings(loading).compile in ("always", "if_possible"):
             with self._falling_back():
