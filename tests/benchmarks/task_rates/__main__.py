@@ -125,8 +125,8 @@ def _run(side: str, task: str, folder: Path, threads: int) -> dict:
         str(threads),
     ]
     environment = {
-        **os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "BURNISH_CACHE": str(folder / "cache"),
-        "PYTHONPATH": str(ROOT),
+        **os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": str(threads),
+        "BURNISH_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT),
     }  # fmt: skip
     ended = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     if ended.returncode:

@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _PRODUCTS = {
-    "mm", "addmm", "bmm", "baddbmm", "linear", "matmul", "scaled_dot_product_attention",
+    "mm", "addmm", "bmm", "baddbmm", "linear", "_linear_pointwise", "matmul", "scaled_dot_product_attention",
     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward",
 }  # fmt: skip
 _ROUNDS = 3

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from task_data import BATCH, SEED, Material
@@ -218,16 +219,43 @@ def _answered(material: Material, folder: Path) -> tuple[Ask, list[Any]]:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForQuestionAnswering.from_pretrained(folder).eval()
 
-    def ask(rows: list[Any], size: int) -> None:
+    def ask(rows: list[Any], size: int) -> list[str]:
         encoded = _windows(rows, tokenizer)
         features = [
             {key: encoded[key][row] for key in ("input_ids", "token_type_ids", "attention_mask")}
             for row in range(len(encoded["input_ids"]))
         ]
+        starts, ends = [], []
         for batch in _batches(features, size):
-            _forward(model, tokenizer.pad(batch, return_tensors="pt"))
+            found = _forward(model, tokenizer.pad(batch, return_tensors="pt"))
+            starts.extend(found.start_logits.numpy())
+            ends.extend(found.end_logits.numpy())
+        return _best_answers(rows, encoded, starts, ends)
 
     return ask, _paragraphs(material.test)
+
+
+def _best_answers(rows: list[Any], encoded: Any, starts: list[Any], ends: list[Any]) -> list[str]:
+    """What the examples' script makes of the logits: the 20 best of 20 starts by 20 ends of each window, by softmax."""
+    found: list[list[dict[str, Any]]] = [[] for _ in rows]
+    for number, row in enumerate(encoded["overflow_to_sample_mapping"]):
+        offsets, parts = encoded["offset_mapping"][number], encoded.sequence_ids(number)
+        inside = [place if part == 1 else None for place, part in zip(offsets, parts, strict=True)]
+        best_starts, best_ends = (np.argsort(each[number])[-1:-21:-1].tolist() for each in (starts, ends))
+        for start in best_starts:
+            for end in best_ends:
+                if max(start, end) >= len(inside) or not inside[start] or not inside[end] or not 0 <= end - start < 30:
+                    continue
+                span, score = (inside[start][0], inside[end][1]), starts[number][start] + ends[number][end]
+                found[row].append({"span": span, "score": score})
+    texts = []
+    for row, candidates in zip(rows, found, strict=True):
+        best = sorted(candidates, key=lambda each: each["score"], reverse=True)[:20]
+        exponents = np.exp(np.array([each["score"] for each in best]) - best[0]["score"])
+        for each, chance in zip(best, exponents / exponents.sum(), strict=True):
+            each |= {"text": row["context"][slice(*each["span"])], "probability": chance}
+        texts.append(best[0]["text"])
+    return texts
 
 
 def _chosen(material: Material, folder: Path) -> tuple[Ask, list[Any]]:
@@ -259,9 +287,9 @@ def _translated(material: Material, folder: Path) -> tuple[Ask, list[Any]]:
     return ask, [row["source"] for row in _texts(material.test)]
 
 
-def _forward(model: Any, batch: Any) -> None:
+def _forward(model: Any, batch: Any) -> Any:
     with torch.inference_mode():
-        model(**batch)
+        return model(**batch)
 
 
 def _batches(rows: list[Any], size: int) -> Iterator[list[Any]]:
