@@ -25,7 +25,7 @@ from backend.contract.messages import message
 from backend.contract.places import private_folder
 from backend.engines.engine import Batch, Compiling
 from backend.engines.torch import COMPILATION_FAILED, memory
-from backend.engines.torch.dropout import FastDropout
+from backend.engines.torch.layers.dropout import FastDropout
 
 BACKEND = "inductor"
 _CACHE = "TORCHINDUCTOR_CACHE_DIR"

@@ -22,18 +22,18 @@ from backend.engines import allocator
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import COMPILATION_FAILED, Settings, checkpoint, memory
 from backend.engines.torch.distributed.process_group import ProcessGroup
-from backend.engines.torch.dropout import speed_up_dropout
-from backend.engines.torch.fast_linear import speed_up_linear
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
+from backend.engines.torch.layers.dropout import speed_up_dropout
+from backend.engines.torch.layers.fast_linear import speed_up_linear
+from backend.engines.torch.layers.unpadded import Unpadding
 from backend.engines.torch.lean_imports import import_bitsandbytes
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.random_bits import derive_seed
 from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
-from backend.engines.torch.unpadded import Unpadding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from backend.engines.torch.dropout import FastDropout, attend_with_dropout, dropout, speed_up_dropout
+from backend.engines.torch.layers.dropout import FastDropout, attend_with_dropout, dropout, speed_up_dropout
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])

@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import gelu
 from transformers import BertConfig, BertForSequenceClassification
 
-from backend.engines.torch import fast_linear
-from backend.engines.torch.fast_linear import FastLinear, speed_up_linear
+from backend.engines.torch.layers import fast_linear
+from backend.engines.torch.layers.fast_linear import FastLinear, speed_up_linear
 
 CPU = torch.device("cpu")
 SIZES = {

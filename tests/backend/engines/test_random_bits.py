@@ -2,7 +2,7 @@
 
 import torch
 
-from backend.engines.torch.dropout import dropout
+from backend.engines.torch.layers.dropout import dropout
 from backend.engines.torch.random_bits import derive_seed, draw_bits
 from backend.engines.torch.stochastic_rounding import round_stochastically
 

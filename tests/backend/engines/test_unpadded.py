@@ -21,9 +21,9 @@ from transformers import (
 from transformers.pytorch_utils import Conv1D
 
 from backend.contract.heads import IGNORE, Head
-from backend.engines.torch import unpadded
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.unpadded import LAYERS, Unpadding
+from backend.engines.torch.layers import unpadded
+from backend.engines.torch.layers.unpadded import LAYERS, Unpadding
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.test_every_head import left_padded
 from tests.backend.engines.tiny_models import VOCABULARY

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Hashable
 from typing import Any
 
 import torch
@@ -20,14 +19,14 @@ class MatmulRecorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counts: Counter[Hashable] = Counter()
-        self._calls: dict[Hashable, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
+        self._counts: Counter[str] = Counter()
+        self._calls: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
         if func.overloadpacket.__name__ in _PRODUCTS:
             layouts = tuple(map(_layout, args)), {name: _layout(each) for name, each in named.items()}
-            key = func, *layouts[0], *sorted(layouts[1].items())
+            key = repr((func, layouts))
             self._counts[key] += 1
             self._calls[key] = func, *layouts
         return func(*args, **named)

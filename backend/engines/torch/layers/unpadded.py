@@ -21,9 +21,9 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from backend.contract.heads import Head
 from backend.engines.engine import Batch
-from backend.engines.torch.dropout import attend_with_dropout
-from backend.engines.torch.first_token import first_token
 from backend.engines.torch.inputs import tensor
+from backend.engines.torch.layers.dropout import attend_with_dropout
+from backend.engines.torch.layers.first_token import first_token
 
 LAYERS = {
     "albert": "encoder",

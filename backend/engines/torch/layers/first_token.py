@@ -14,7 +14,7 @@ from torch import nn
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from backend.contract.heads import Head
-from backend.engines.torch.dropout import attend_with_dropout
+from backend.engines.torch.layers.dropout import attend_with_dropout
 
 _HEADS = (Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION, Head.MULTIPLE_CHOICE)
 
