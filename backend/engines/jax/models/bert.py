@@ -73,8 +73,13 @@ class _Attention(nnx.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config, config["hidden_size"])
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        return self.output(self.self(x, bias, noise), x, noise)
+    def __call__(
+        self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None, first_of: Arrays | None = None
+    ) -> jax.Array:
+        found = self.self(x, bias, noise)  # (batch, length, hidden_size)
+        if first_of is not None:
+            found, x = first_token(found, first_of), first_token(x, first_of)  # (rows, hidden_size)
+        return self.output(found, x, noise)
 
 
 class _Intermediate(nnx.Module):
@@ -92,8 +97,11 @@ class _Layer(nnx.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config, config["intermediate_size"])
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        x = self.attention(x, bias, noise)
+    def __call__(
+        self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None, first_of: Arrays | None = None
+    ) -> jax.Array:
+        """With a batch as `first_of`, only the first token of each of its rows, (rows, hidden_size)."""
+        x = self.attention(x, bias, noise, first_of)
         return self.output(self.intermediate(x), x, noise)
 
 
@@ -103,19 +111,23 @@ class Encoder(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
-    def __call__(self, x: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
+    def __call__(
+        self, x: jax.Array, arrays: Arrays, noise: DropoutKeys | None, *, first_only: bool = False
+    ) -> jax.Array:
+        """(batch, length, hidden_size), or of the first tokens alone (rows, hidden_size)."""
         bias = row_bias(arrays)  # (batch, 1, 1 or length, length)
-        for layer in self.layer:
+        *layers, last = self.layer
+        for layer in layers:
             x = apply_layer(layer, x, bias, noise)
-        return x
+        return apply_layer(last, x, bias, noise, arrays if first_only else None)
 
 
 class _Pooler(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.dense = Linear(config["hidden_size"], config["hidden_size"])
 
-    def __call__(self, x: jax.Array, arrays: Arrays) -> jax.Array:
-        return jnp.tanh(self.dense(first_token(x, arrays)))  # (rows, hidden_size)
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.tanh(self.dense(x))  # (rows, hidden_size)
 
 
 class Body(nnx.Module):
@@ -126,8 +138,9 @@ class Body(nnx.Module):
         self.encoder = Encoder(config)
         self.pooler = _Pooler(config) if pooler else None
 
-    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.encoder(self.embeddings(arrays, noise), arrays, noise)  # (batch, length, hidden_size)
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None, *, first_only: bool = False) -> jax.Array:
+        """(batch, length, hidden_size), or of the first tokens alone (rows, hidden_size)."""
+        return self.encoder(self.embeddings(arrays, noise), arrays, noise, first_only=first_only)
 
 
 def head_dropout(config: Config) -> float:
@@ -146,7 +159,7 @@ class ForSequence(nnx.Module):
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         assert self.bert.pooler is not None
-        pooled = self.bert.pooler(self.bert(arrays, noise), arrays)  # (rows, hidden_size)
+        pooled = self.bert.pooler(self.bert(arrays, noise, first_only=True))  # (rows, hidden_size)
         return self.classifier(dropout(pooled, self._rate, noise))  # (rows, outputs)
 
 

@@ -44,12 +44,13 @@ class _Attention(nnx.Module):
         self.q_lin, self.k_lin, self.v_lin, self.out_lin = (Linear(config["dim"], config["dim"]) for _ in range(4))
         self._heads, self._rate = config["n_heads"], config["attention_dropout"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None, first_of: Arrays | None) -> jax.Array:
         query, key, value = (
             split_heads(layer(x), self._heads) for layer in (self.q_lin, self.k_lin, self.v_lin)
         )  # each (batch, heads, length, head_size)
         found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
-        return self.out_lin(join_heads(found))  # (batch, length, hidden_size)
+        found = join_heads(found)  # (batch, length, hidden_size)
+        return self.out_lin(found if first_of is None else first_token(found, first_of))  # (…, hidden_size)
 
 
 class _FeedForward(nnx.Module):
@@ -68,8 +69,12 @@ class _Layer(nnx.Module):
         self.attention, self.ffn = _Attention(config), _FeedForward(config)
         self.sa_layer_norm, self.output_layer_norm = (LayerNorm(config["dim"], _EPSILON) for _ in range(2))
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        x = self.sa_layer_norm(self.attention(x, bias, noise) + x)
+    def __call__(
+        self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None, first_of: Arrays | None = None
+    ) -> jax.Array:
+        """With a batch as `first_of`, only the first token of each of its rows, (rows, hidden_size)."""
+        found = self.attention(x, bias, noise, first_of)  # (…, hidden_size)
+        x = self.sa_layer_norm(found + (x if first_of is None else first_token(x, first_of)))
         return self.output_layer_norm(self.ffn(x, noise) + x)
 
 
@@ -85,12 +90,14 @@ class Body(nnx.Module):
         self.embeddings = _Embeddings(config)
         self.transformer = _Layers(config)
 
-    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None, *, first_only: bool = False) -> jax.Array:
+        """(batch, length, hidden_size), or of the first tokens alone (rows, hidden_size)."""
         x = self.embeddings(arrays, noise)  # (batch, length, hidden_size)
         bias = row_bias(arrays)  # (batch, 1, 1 or length, length)
-        for layer in self.transformer.layer:
+        *layers, last = self.transformer.layer
+        for layer in layers:
             x = apply_layer(layer, x, bias, noise)
-        return x
+        return apply_layer(last, x, bias, noise, arrays if first_only else None)
 
 
 class ForSequence(nnx.Module):
@@ -103,7 +110,7 @@ class ForSequence(nnx.Module):
         self._rate = config["seq_classif_dropout"]
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        x = first_token(self.distilbert(arrays, noise), arrays)  # (rows, hidden_size)
+        x = self.distilbert(arrays, noise, first_only=True)  # (rows, hidden_size)
         x = jax.nn.relu(self.pre_classifier(x))  # (rows, hidden_size)
         return self.classifier(dropout(x, self._rate, noise))  # (rows, outputs)
 

@@ -9,7 +9,7 @@ from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import DropoutKeys, Embedding, LayerNorm, Linear, activation, dropout
 from backend.engines.jax.models.bert import Encoder, head_dropout
-from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
 
 class _Embeddings(nnx.Module):
@@ -46,8 +46,9 @@ class Body(nnx.Module):
         self.embeddings = _Embeddings(config)
         self.encoder = Encoder(config)
 
-    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.encoder(self.embeddings(arrays, noise), arrays, noise)  # (batch, length, hidden_size)
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None, *, first_only: bool = False) -> jax.Array:
+        """(batch, length, hidden_size), or of the first tokens alone (rows, hidden_size)."""
+        return self.encoder(self.embeddings(arrays, noise), arrays, noise, first_only=first_only)
 
 
 class _Pooler(nnx.Module):
@@ -80,7 +81,7 @@ class ForSequence(nnx.Module):
         self.classifier = _Classifier(config, outputs)
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.classifier(first_token(self.roberta(arrays, noise), arrays), noise)  # (rows, outputs)
+        return self.classifier(self.roberta(arrays, noise, first_only=True), noise)  # (rows, outputs)
 
 
 class ForChoices(nnx.Module):
@@ -92,7 +93,7 @@ class ForChoices(nnx.Module):
         self._rate = config["hidden_dropout_prob"]
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        x = first_token(self.roberta(arrays, noise), arrays)  # (batch · choices, hidden_size)
+        x = self.roberta(arrays, noise, first_only=True)  # (batch · choices, hidden_size)
         pooled = jnp.tanh(self.roberta.pooler.dense(x))  # (batch · choices, hidden_size)
         return self.classifier(dropout(pooled, self._rate, noise))  # (batch · choices, 1)
 
