@@ -17,7 +17,7 @@ from backend.contract.messages import Origin, Value, origin_of, placeholders
 Part = TypeVar("Part")
 
 FIELDS = {
-    "cuts", "device", "differs", "guess_reasons", "hint", "measure", "message", "missing", "note", "notes", "precision_reason",
+    "cuts", "device", "differs", "guess_reasons", "hint", "losses", "measure", "message", "missing", "note", "notes", "precision_reason",
     "problem", "problems", "reason", "reasons", "refusal", "sentence", "sentences", "shortage", "skipped", "stored_truncation",
     "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "warnings", "words",
 }  # fmt: skip

@@ -174,21 +174,23 @@ def _compare(arguments: Namespace) -> int:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     names = [folder.name for folder in folders]
     titles = [one_line(str(one.path) if names.count(one.name) > 1 else one.name) for one in folders]
-    specs = {title: spec_file.read_run(one.spec) for title, one in zip(titles, folders, strict=True)}
+    from backend.helper.queries.runs import compare_runs  # loads pyarrow
+
+    compared = compare_runs(folders, titles)
+    specs = {
+        title: {**spec_file.read_run(one.spec), **facts}
+        for title, one, facts in zip(titles, folders, compared.facts, strict=True)
+    }
     settings = settings_table(specs, everything=arguments.all)
     summaries = [summary(folder) for folder in folders]
-    from backend.helper.queries.predictions import read  # these load pyarrow and numpy
-    from backend.inspect.run_comparison import compare
-
-    tested = compare(folders, titles, read)
     if arguments.json:
         table = {key: dict(zip(titles, values, strict=True)) for key, *values in settings.rows}
-        found = {"runs": summaries, "settings": table, "tests": tested.tests, "sentences": tested.sentences}
-        print(msgspec.json.encode(found | {"refusal": tested.refusal}).decode())
+        found = {"runs": summaries, "settings": table, "losses": compared.losses, "tests": compared.tests}
+        print(msgspec.json.encode({**found, "sentences": compared.sentences, "refusal": compared.refusal}).decode())
         return 0
     print(_table(summaries, arguments.table))
     print(settings.format(arguments.table) if settings.rows else "the settings are the same\n")
-    for sentence in filter(None, [*tested.sentences, tested.refusal]):
+    for sentence in filter(None, [*compared.losses, *compared.sentences, compared.refusal]):
         print(one_line(sentence))
     return 0
 

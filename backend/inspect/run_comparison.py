@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.messages import message
-from backend.contract.rpc.predictions import PairTest, PairTests
+from backend.contract.rpc.predictions import ComparedRuns, PairTest
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import validate
 from backend.data.rows import Rows
@@ -53,7 +53,7 @@ class _Predicted:
         return resamplings(declared_metrics(self.task.metrics), predictions, self.facts, self.task.settings)
 
 
-def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable) -> PairTests:
+def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable) -> ComparedRuns:
     """Each metric of every pair of runs; `names` are shown, `read` opens a predictions file.
 
     Raises InputError if predictions cannot be read.
@@ -62,7 +62,7 @@ def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable)
         every = [_open(folder, name, read) for folder, name in zip(folders, names, strict=True)]
         every = _align(every)
     except _NotComparable as reason:
-        return PairTests(refusal=str(reason))
+        return ComparedRuns(refusal=str(reason))
     column = find_group_column(every[0].table, every[0].columns.get("context"))
     groups = group_numbers(every[0].table[column]) if column is not None else None
     tests = [test for pair in combinations(every, 2) for test in _test(*pair, groups)]
@@ -70,7 +70,7 @@ def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable)
     task = every[0].task
     [title] = [one.title for one in declared_metrics(task.metrics) if one.name == task.default_metric]
     sentences = [_say(test, title) for test in corrected if test.metric == task.default_metric]
-    return PairTests(tests=corrected, sentences=sentences)
+    return ComparedRuns(tests=corrected, sentences=sentences)
 
 
 class _NotComparable(Exception):

@@ -121,6 +121,27 @@ def _columns(event: CurveEvent) -> Iterator[str]:
             yield f"{event.split}_{name}"
 
 
+def parting_step(first: Path, second: Path) -> tuple[int, bool]:
+    """The first step at which two runs have another loss, and True; if there is none, the last that both have, and False.
+
+    Raises InputError if one of them has no steps yet.
+    """
+    shared, others = 0, _losses(second)
+    number, loss = next(others, (math.inf, None))
+    for step, own in _losses(first):
+        while number < step:
+            number, loss = next(others, (math.inf, None))
+        if number == step:
+            if own != loss:
+                return step, True
+            shared = step
+    return shared, False
+
+
+def _losses(path: Path) -> Iterator[tuple[int, float | None]]:
+    return ((event.step, event.loss) for event in Curves(path) if isinstance(event, events.StepFinished))
+
+
 def _fill(row: dict[str, Any], event: events.StepFinished | events.EvaluationFinished) -> None:
     if isinstance(event, events.StepFinished):
         for name in STEP_COLUMNS:

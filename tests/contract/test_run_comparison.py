@@ -3,7 +3,8 @@
 import csv
 import io
 
-from backend.contract.run.comparison import FinalMetrics, metrics_table, settings_table
+from backend.contract.run import events
+from backend.contract.run.comparison import FinalMetrics, facts_of, metrics_table, settings_table
 
 SPECS = {
     "one": {"name": "a", "training": {"learning_rate": 1e-3, "epochs": 3}, "data": {"columns": {"text": "t"}}},
@@ -15,6 +16,15 @@ def test_only_what_differs_is_shown():
     table = settings_table(SPECS)
     assert table.header == ("Setting", "one", "two")
     assert table.rows == (("training.learning_rate", "0.001", "0.0001"), ("data.columns.text", "t", "–"))
+
+
+def test_what_a_run_found_is_compared_like_its_settings():
+    started = events.RunStarted(time=1, name="n", task="t", model="m", device="cpu", versions={"torch": "2.12"})
+    data = events.DataLoaded(time=2, split="train", rows=90, fingerprint="0123456789")
+    resumed = events.RunResumed(time=3, attempt=2, from_step=1, versions={"torch": "2.13"})
+    assert facts_of([started, data, resumed]) == {
+        "found.device": "cpu", "found.versions.torch": "2.13", "found.train_rows": "90", "found.train_data": "01234567",
+    }  # fmt: skip
 
 
 def test_everything_is_shown_on_demand():

@@ -25,7 +25,7 @@ from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.predictions import PairTest, PairTests
+from backend.contract.rpc.predictions import ComparedRuns, PairTest
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.comparison import FinalMetrics, TextRows, metrics_table, settings_table
 
@@ -47,14 +47,15 @@ class CompareView(QWidget):
     def __init__(self, library: RunLibrary, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._library = library
-        self._tests = LatestQuestion(
-            client, "compare_predictions", self._on_tested, self._on_untested, opened="", parent=self
+        self._comparing = LatestQuestion(
+            client, "compare_runs", self._on_compared, self._on_not_compared, opened="", parent=self
         )
         self._runs: dict[Path, RunSummary] = {}
         """As they were when they were chosen, for those that are deleted meanwhile."""
         self._paths: list[Path] = []
         self._names: list[str] = []
         self._table: TextRows | None = None
+        self._compared = ComparedRuns()
         self.states = ComparedStates(self)
         self.header = PageHeader(tr("Compare"))
         self.back = IconButton(tr("All runs"), "runs")
@@ -96,6 +97,7 @@ class CompareView(QWidget):
         self._runs = {run.path: run for run in runs}
         self._paths, self._names = [run.path for run in runs], names_of(runs)
         self.settings.show_rows((), ())
+        self._compared = ComparedRuns()
         self.states.read(self._paths)
         self._show_subtitle()
         self.curves.show_runs(self._paths, self._names, self.states.states)
@@ -103,7 +105,7 @@ class CompareView(QWidget):
         self.same.setText(tr("Loading settings…"))
         self.result.setText(tr("Testing whether the runs differ by more than chance…"))
         self.differences.show_rows((), ())
-        self._tests.ask({"runs": [str(path) for path in self._paths], "names": self._names})
+        self._comparing.ask({"runs": [str(path) for path in self._paths], "names": self._names})
 
     def _show_subtitle(self) -> None:
         count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
@@ -127,21 +129,26 @@ class CompareView(QWidget):
     def close_view(self) -> None:
         """Stop watching and go back."""
         self.states.stop()
-        self._tests.stop()
+        self._comparing.stop()
         self.closed.emit()
 
     def _show_settings(self) -> None:
-        specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
+        facts = self._compared.facts or [{} for _ in self._paths]
+        named = zip(self._paths, self._names, facts, strict=True)
+        specs = {name: {**self.states.specs.get(path, {}), **own} for path, name, own in named}
         table = settings_table(specs, everything=self.everything.isChecked())
         names = setting_names([key for key, *_ in table.rows])
         rows = [[name, *map(localize_number, values)] for name, (_, *values) in zip(names, table.rows, strict=True)]
         self.settings.show_rows((tr("Setting"), *table.header[1:]), rows)
         none = tr("These runs have identical settings.") if not table.rows else ""
-        self.same.setText(" ".join([none, *self.states.problems]).strip())
+        losses = [with_full_stop(capitalize(each)) for each in self._compared.losses if each]
+        self.same.setText(" ".join(filter(None, [none, *losses, *self.states.problems])))
 
     # Differences
 
-    def _on_tested(self, found: PairTests) -> None:
+    def _on_compared(self, found: ComparedRuns) -> None:
+        self._compared = found
+        self._show_settings()
         sentences = [found.refusal] if found.refusal else found.sentences
         self.result.setText("\n".join(with_full_stop(capitalize(each)) for each in sentences))
         pair = len(self._names) == 2
@@ -149,7 +156,7 @@ class CompareView(QWidget):
         columns = (tr("Metric"), *runs, tr("Difference (95 %)"), "p", tr("Test"))
         self.differences.show_rows(columns, [_test_cells(test, names_runs=not pair) for test in found.tests])
 
-    def _on_untested(self, error: ErrorReply) -> None:
+    def _on_not_compared(self, error: ErrorReply) -> None:
         self.result.setText(with_full_stop(error.message))
 
     # Metrics

@@ -48,7 +48,7 @@ ANSWERS: dict[str, type] = {
     "export_predictions": ExportedFile,
     "confusion": predictions.Confusion,
     "prediction_statistics": predictions.PredictionStatistics,
-    "compare_predictions": predictions.PairTests,
+    "compare_runs": predictions.ComparedRuns,
     "threshold_counts": predictions.ThresholdCounts,
     "number_statistics": predictions.NumberStatistics,
     "entity_scores": predictions.EntityScores,

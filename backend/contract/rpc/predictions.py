@@ -194,10 +194,14 @@ class PairTest(msgspec.Struct, frozen=True, kw_only=True):
     """About how many rows would show this difference; None if there is none."""
 
 
-class PairTests(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `compare_predictions {runs}`: every pair of runs, each metric; `sentences` say the result in words."""
+class ComparedRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `compare_runs {runs, names}`: every pair of runs, each metric; `sentences` say the result in words."""
 
     tests: list[PairTest] = []
     sentences: list[str] = []
     refusal: str = ""
     """Why nothing was tested."""
+    losses: list[str] = []
+    """Of each run after the first, where its losses part from those of the first."""
+    facts: list[dict[str, str]] = []
+    """What each run found: versions, device, rows and model, by a dotted key like that of a setting."""

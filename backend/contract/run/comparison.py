@@ -3,11 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from backend.contract.metrics import Interval
+from backend.contract.run.events import AnyEvent, DataLoaded, ModelLoaded, RunResumed, RunStarted
 
 FORMATS = ("csv", "markdown")
 ABSENT = "–"
@@ -45,6 +46,31 @@ def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool =
     rows = [(key, *(_format_value(column.get(key)) for column in columns)) for key in keys]
     visible = [row for row in rows if everything or len(set(row[1:])) > 1]
     return TextRows(("Setting", *specs), tuple(visible))
+
+
+def facts_of(found: Iterable[AnyEvent]) -> dict[str, str]:
+    """What a run found, beside what its settings asked for, by dotted keys."""
+    facts: dict[str, str] = {}
+    for event in found:
+        match event:
+            case RunStarted() | RunResumed():
+                own = {
+                    "engine": event.engine,
+                    "device": event.device,
+                    "precision": event.precision,
+                    "versions": event.versions,
+                }
+                facts |= {f"found.{key}": str(value) for key, value in _flat(own) if value}
+            case DataLoaded():
+                facts |= {
+                    f"found.{event.split}_rows": str(event.rows),
+                    f"found.{event.split}_data": event.fingerprint[:8],
+                }
+            case ModelLoaded():
+                facts |= {"found.parameters": str(event.parameters), "found.trainable": str(event.trainable)}
+            case _:
+                pass
+    return facts
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,11 @@ from backend.contract.rpc.predictions import (
     LabelScore,
     NumberPoint,
     NumberStatistics,
-    PairTests,
     PredictionStatistics,
     ReliabilityBin,
     ThresholdCounts,
 )
 from backend.contract.rpc.protocol import Progress
-from backend.contract.run.folder import RunFolder
 from backend.helper.queries.derived_columns import PROBABILITY
 from backend.helper.queries.predictions import read, read_columns
 from backend.helper.query import Arguments, Query, ReportProgress, require
@@ -303,18 +301,10 @@ def _is_start(before: tuple[str, str], present: tuple[str, str]) -> bool:
     )  # what ends, or is outside, is followed by something else
 
 
-def _compare(arguments: Arguments, report: ReportProgress) -> PairTests:
-    from backend.inspect.run_comparison import compare  # loads scipy
-
-    paths, names = require(arguments, "runs", list), require(arguments, "names", list)
-    return compare([RunFolder(path) for path in paths], [str(name) for name in names], read)
-
-
 QUERIES = (
     Query("confusion", _confusion),
     Query("prediction_statistics", _statistics, warm_by="parquet"),
     Query("threshold_counts", _threshold_counts, warm_by="parquet"),
     Query("number_statistics", _numbers, warm_by="parquet"),
     Query("entity_scores", _entities, warm_by="parquet"),
-    Query("compare_predictions", _compare),
 )

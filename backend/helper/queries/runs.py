@@ -1,16 +1,24 @@
 """Answers what a run will cost and how long it takes here, and exports its curves and its model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
+from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.output_file import output_errors
 from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.predictions import ComparedRuns
 from backend.contract.rpc.protocol import ExportedFile
+from backend.contract.run.comparison import facts_of
 from backend.contract.run.cost import MeasuredTime
+from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
-from backend.mirrors.curves import Curves
+from backend.mirrors.curves import Curves, parting_step
 
 
 def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
@@ -31,6 +39,39 @@ def _measure(arguments: Arguments, report: ReportProgress) -> MeasuredTime:
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     return timing_trial.measure(spec, available, report)
+
+
+def compare_runs(folders: Sequence[RunFolder], names: Sequence[str]) -> ComparedRuns:
+    """What differs between runs that are shown under these names, and whether by more than chance. Raises InputError."""
+    from backend.helper.queries.predictions import read
+    from backend.inspect.run_comparison import compare  # loads scipy
+
+    losses = [
+        _compare_losses(folder, name, folders[0], names[0]) for folder, name in zip(folders[1:], names[1:], strict=True)
+    ]
+    facts = [facts_of(landmarks(folder.events)) for folder in folders]
+    return msgspec.structs.replace(compare(folders, names, read), losses=losses, facts=facts)
+
+
+def _compare_losses(folder: RunFolder, name: str, first: RunFolder, first_name: str) -> str:
+    try:
+        step, differs = parting_step(first.events, folder.events)
+    except InputError:  # no steps yet
+        return ""
+    words = {"a": first_name, "b": name, "step": step}
+    if differs:
+        return message("the losses of {a} and {b} part at step {step:,}", **words)
+    if not step:
+        return message("{a} and {b} have no step in common", a=first_name, b=name)
+    return message(
+        "{a} and {b} have exactly the same losses up to step {step:,}, so what differs between them had no effect so far",
+        **words,
+    )
+
+
+def _compare_runs(arguments: Arguments, report: ReportProgress) -> ComparedRuns:
+    paths, names = require(arguments, "runs", list), require(arguments, "names", list)
+    return compare_runs([RunFolder(path) for path in paths], [str(name) for name in names])
 
 
 def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile:
@@ -55,6 +96,7 @@ def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
 
 
 QUERIES = (
+    Query("compare_runs", _compare_runs),
     Query("plan", _plan),
     Query("measure_time", _measure, trains=True),
     Query("export_curves", _export_curves),

@@ -11,7 +11,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.run import events
-from backend.mirrors.curves import STEP_COLUMNS, Curves
+from backend.mirrors.curves import STEP_COLUMNS, Curves, parting_step
 
 
 def step_finished(step: int, loss: float) -> events.StepFinished:
@@ -123,3 +123,21 @@ tensorboard.write(curves.Curves(Path(sys.argv[1])), Path(sys.argv[2]))
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program, path, tmp_path / "board"], check=True)
+
+
+def steps(tmp_path: Path, name: str, losses: dict[int, float]) -> Path:
+    return write(tmp_path / name, [step_finished(step, loss) for step, loss in losses.items()])
+
+
+def test_losses_part_at_the_first_step_that_both_have_with_another_value(tmp_path: Path):
+    one = steps(tmp_path, "one", {1: 0.9, 2: 0.8, 3: 0.7, 4: 0.6})
+    assert parting_step(one, steps(tmp_path, "two", {1: 0.9, 3: 0.7, 4: 0.5})) == (4, True)
+    assert parting_step(one, steps(tmp_path, "same", {1: 0.9, 2: 0.8, 3: 0.7})) == (3, False)
+    assert parting_step(one, steps(tmp_path, "later", {5: 0.1})) == (0, False)
+
+
+def test_losses_of_a_void_attempt_do_not_part(tmp_path: Path):
+    one = steps(tmp_path, "one", {1: 0.9, 2: 0.8, 3: 0.7})
+    resumed = [step_finished(1, 0.9), step_finished(2, 5.0), events.RunResumed(time=2, attempt=2, from_step=1)]
+    two = write(tmp_path / "two", [*resumed, step_finished(2, 0.8), step_finished(3, 0.7)])
+    assert parting_step(one, two) == (3, False)
