@@ -122,6 +122,8 @@ class _Mirror:
                         self._take(received, content)
                     case protocol.JobChanged(record=record):
                         self._folder.write_job_record(record)
+                    case protocol.SpecResolved(spec=spec):
+                        self._take_spec(spec)
                     case protocol.Ended(life="lost") if self._may_restart():
                         self._restart(connection)
                         self._ask_to_follow(connection, machine)
@@ -223,6 +225,13 @@ class _Mirror:
                 machine=self._remote.machine,
                 name=repr(piece.name[:100]),
             )
+
+    def _take_spec(self, text: str) -> None:
+        """Take the other computer's spec, but with the paths of this one."""
+        before = spec_file.read_run(self._folder.spec)
+        paths = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
+        spec = spec_file.set_values(spec_file.parse(text), {**paths, "data": before["data"]})
+        write_whole(self._folder.spec, spec_file.dump(spec).encode())
 
     def _take_events(self, piece: protocol.Piece, content: bytes) -> None:
         """Append whole lines, but hold back a last one that ends the run until all files are here."""

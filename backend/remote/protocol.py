@@ -170,6 +170,12 @@ class JobChanged(Message, frozen=True, tag=True):
     record: JobRecord
 
 
+class SpecResolved(Message, frozen=True, tag=True):
+    """The run's spec with the automatic values that its job has chosen."""
+
+    spec: str
+
+
 class Alive(Message, frozen=True, tag=True):
     """The agent is still there; sent when it has had nothing else to say for a while."""
 
@@ -202,6 +208,7 @@ AnyMessage = (
     | Done
     | Piece
     | JobChanged
+    | SpecResolved
     | Alive
     | Ended
 )

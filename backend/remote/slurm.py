@@ -26,13 +26,13 @@ CALL_SECONDS = 30.0
 _PENDING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 _INTERRUPTED = ("CANCELLED", "PREEMPTED", "TIMEOUT", "DEADLINE", "NODE_FAIL", "BOOT_FAIL")
 _ENDS = {
-    "CANCELLED": message("its job was cancelled in Slurm; resume it to continue from its last checkpoint"),
-    "PREEMPTED": message("another job took its place in Slurm; resume it to continue from its last checkpoint"),
-    "TIMEOUT": message("Slurm ended its job at the time limit; resume it to continue from its last checkpoint"),
-    "DEADLINE": message("Slurm ended its job at the deadline; resume it to continue from its last checkpoint"),
+    "CANCELLED": message("its job was cancelled in Slurm"),
+    "PREEMPTED": message("another job took its place in Slurm"),
+    "TIMEOUT": message("Slurm ended its job at the time limit"),
+    "DEADLINE": message("Slurm ended its job at the deadline"),
     "OUT_OF_MEMORY": message("its job needed more memory than Slurm gave it; add a line such as #SBATCH --mem=32G to the machine"),
-    "NODE_FAIL": message("the node of its job failed; resume it to continue from its last checkpoint"),
-    "BOOT_FAIL": message("the node of its job did not start; resume it to try again"),
+    "NODE_FAIL": message("the node of its job failed"),
+    "BOOT_FAIL": message("the node of its job did not start"),
     "FAILED": "",
     "COMPLETED": "",
     "REVOKED": "",

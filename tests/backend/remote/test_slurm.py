@@ -102,8 +102,26 @@ def test_job_that_is_queued_again_ends_with_the_numbers_of_one_that_is_not(burni
     assert (near.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
     assert '"event":"RunResumed"' in near.events.read_text()
     assert cluster.state == "COMPLETED"
-    theirs = spec_file.read_run(run_folders(place / "runs")[0].spec)
-    assert theirs["training"] == spec_file.read_run(here.spec)["training"]  # automatic values are chosen in the job
+    ours, theirs = spec_file.read_run(here.spec), spec_file.read_run(near.spec)
+    assert {key: ours[key] == theirs[key] for key in ours if key != "name"} == dict.fromkeys(
+        ours.keys() - {"name"}, True
+    )
+
+
+def test_mirror_that_was_killed_follows_the_same_job_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    cluster.hold()
+    near = _start(burnish, spec, runs)
+    until(near.waits)
+    record = near.process_record()
+    assert record
+    os.kill(record.supervisor_pid, 9)
+    until(lambda: near.life() == "lost")
+    cluster.release()
+    until(lambda: cluster.state == "COMPLETED")
+    assert burnish("resume", near.path).returncode == 0
+    far = run_folders(place / "runs")[0]
+    assert (losses(near), far.job_record()) == (losses(far), JobRecord("1"))
+    assert (_line(burnish)["state"], near.predictions().exists()) == ("finished", True)
 
 
 def test_limit_before_the_first_checkpoint_is_not_tried_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
