@@ -1,11 +1,14 @@
 """The job of a run on a cluster: what is known of it, and what people are told while it waits (stdlib only)."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from backend.contract.messages import message
 
 PENDING, RUNNING = "pending", "running"
+MOST_LETTERS = 100
+"""Of a scheduler's words."""
 _REASONS = {
     "Resources": message("no free resources yet"),
     "Priority": message("other jobs have a higher priority"),
@@ -39,23 +42,22 @@ class JobRecord:
 
     def describe_waiting(self) -> str:
         """`waits in Slurm (job 12): no free resources yet; expected to start at 2026-11-27 15:30`."""
-        code = self.reason.split(",")[0]
-        reason = _REASONS.get(code, self.reason) or message("no reason given")
-        if not self.starts:
-            return message("waits in Slurm (job {job}): {reason}", job=self.job, reason=reason)
-        return message(
-            "waits in Slurm (job {job}): {reason}; expected to start at {time}",
-            job=self.job,
-            reason=reason,
-            time=_local_time(self.starts),
-        )
+        reason = _REASONS.get(self.reason.split(",")[0], self.reason[:MOST_LETTERS]) or message("no reason given")
+        values = {"job": self.job[:MOST_LETTERS], "reason": reason}
+        if time := _local_time(self.starts):
+            return message("waits in Slurm (job {job}): {reason}; expected to start at {time}", **values, time=time)
+        return message("waits in Slurm (job {job}): {reason}", **values)
 
     def describe_running(self) -> str:
         """`Slurm job 12, until 2026-11-27 18:40`."""
-        if not self.ends:
-            return message("Slurm job {job}", job=self.job)
-        return message("Slurm job {job}, until {time}", job=self.job, time=_local_time(self.ends))
+        job = self.job[:MOST_LETTERS]
+        if time := _local_time(self.ends):
+            return message("Slurm job {job}, until {time}", job=job, time=time)
+        return message("Slurm job {job}", job=job)
 
 
 def _local_time(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    """Empty for 0, and for what is no time: the record may be a stranger's."""
+    with suppress(ValueError, OverflowError, OSError):
+        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" if seconds else ""
+    return ""

@@ -32,7 +32,7 @@ echo "$(cat "$here/state")|Resources|2026-11-27T15:30:00|2026-11-27T19:30:00"
 """,
     "scancel": r"""
 echo CANCELLED > "$here/state"
-[ -e "$here/pid" ] && pkill -TERM -s "$(cat "$here/pid")"; exit 0
+[ -e "$here/pid" ] && kill -TERM -- "-$(cat "$here/pid")" 2> /dev/null; exit 0
 """,
     "scontrol": 'echo PENDING > "$here/state"; touch "$here/requeued"',
     "sinfo": "echo 'debug|1|(null)|infinite'; echo 'gpu|4|gpu:a100:2|1-00:00:00'",

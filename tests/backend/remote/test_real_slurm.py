@@ -1,5 +1,6 @@
 """Tests with the real Slurm, of one node: a run is a job, is queued again at its time limit, and can be cancelled."""
 
+import getpass
 import json
 import os
 import platform
@@ -35,7 +36,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "munge").mkdir(mode=0o700)
     (folder / "munge" / "key").write_bytes(os.urandom(128))
     (folder / "munge" / "key").chmod(0o600)
-    name, user = platform.node().partition(".")[0], Path.home().owner()
+    name, user = platform.node().partition(".")[0], getpass.getuser()
     path = folder / "slurm.conf"
     path.write_text(f"""\
 ClusterName=test
@@ -91,7 +92,7 @@ def cluster(configuration: Path, machine: Machine, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_machines({"cluster": machine.model_copy(update={"address": "", "scheduler": "slurm", "time": "10"})})
     yield
-    subprocess.run(["scancel", "--user", Path.home().owner()], check=True)
+    subprocess.run(["scancel", "--user", getpass.getuser()], check=True)
     _wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True).stdout)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.backend.remote.fake_slurm import FakeSlurm
 from tests.backend.remote.remote_runs import Burnish, losses
 
 Until = Callable[[Callable[[], object]], None]
+pytestmark = pytest.mark.skipif(shutil.which("setsid") is None, reason="needs the program setsid")
 ENDLESS = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
 _PROGRAM = """
 import runpy, sys
@@ -223,6 +225,13 @@ def test_slurm_that_does_not_answer_ends_nothing(cluster: FakeSlurm, tmp_path: P
     job = slurm.Job(JobRecord("7"))
     job.poll()
     assert not job.has_ended
+
+
+@pytest.mark.parametrize("time", [1e300, -1e300, float("nan"), float("inf")])
+def test_record_of_a_stranger_is_still_described(time: float) -> None:
+    record = JobRecord("7" * 1000, "pending", "x" * 10_000, time, time)
+    assert len(record.describe_waiting()) < 300
+    assert record.describe_running() == f"Slurm job {'7' * 100}"
 
 
 # The batch script
