@@ -18,9 +18,9 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
 def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
     if not predictions.total("accuracy")[1]:
         return None
-    right = predictions.sums["accuracy"][0] > 0
+    right, known = predictions.sums["accuracy"]
     sums = {name: predictions.sums[name] for name in ("loss", "accuracy") if name in predictions.sums}
-    return Resampling(ratios(sums), {"accuracy": right})
+    return Resampling(ratios(sums), {"accuracy": right[known > 0] > 0})
 
 
 _TASKS = ("multiple_choice",)

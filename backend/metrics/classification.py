@@ -68,11 +68,14 @@ def _resampling(predictions: Predictions, facts: Mapping[str, Any], settings: An
         return None
     pairs, cell = np.unique(np.stack([actual[known], predicted[known]]), axis=1, return_inverse=True)
     cells = sparse.csr_array((np.ones(len(known)), (known, cell.ravel())), (len(actual), pairs.shape[1]))
-    of_actual, of_predicted = (pairs[place][:, None] == np.arange(len(labels)) for place in (0, 1))
+    of_actual, of_predicted = (
+        sparse.csr_array((pairs[place][:, None] == np.arange(len(labels))).astype(np.float64)) for place in (0, 1)
+    )
+    share_of_labels = len(np.unique(pairs)) / len(labels)
     loss = ratios({"loss": predictions.sums["loss"]}) if "loss" in predictions.sums else None
 
     def scores(counts: np.ndarray) -> dict[str, np.ndarray]:
-        found = _cell_scores(counts @ cells, of_actual.astype(float), of_predicted.astype(float))
+        found = _cell_scores(counts @ cells, of_actual, of_predicted, share_of_labels)
         return found if loss is None else found | loss(counts)
 
     right = actual[known] == predicted[known]
@@ -82,17 +85,18 @@ def _resampling(predictions: Predictions, facts: Mapping[str, Any], settings: An
     return Resampling(scores, shares)
 
 
-def _cell_scores(cells: np.ndarray, of_actual: np.ndarray, of_predicted: np.ndarray) -> dict[str, np.ndarray]:
+def _cell_scores(cells: np.ndarray, of_actual: Any, of_predicted: Any, share_of_labels: float) -> dict[str, np.ndarray]:
     """The scores of `_score` from how often each pair of actual and predicted label occurs.
 
-    `cells` (draws, pairs); `of_actual` and `of_predicted` (pairs, labels) say which labels each pair has.
+    `cells` (draws, pairs); `of_actual` and `of_predicted` (pairs, labels), sparse, say which labels each pair has. A rare
+    label that a draw happens to miss is no mistake: its F1 doesn't count there. `share_of_labels` is that of all which occur.
     """
     actual, predicted, right = cells @ of_actual, cells @ of_predicted, cells @ (of_actual * of_predicted)
     total, hits = cells.sum(axis=1), right.sum(axis=1)
     f1 = divide(2 * right, actual + predicted)
     found = {
         "accuracy": divide(hits, total),
-        "f1_macro": f1.mean(axis=1),
+        "f1_macro": divide(f1.sum(axis=1), np.count_nonzero(actual + predicted, axis=1)) * share_of_labels,
         "f1_weighted": divide((f1 * actual).sum(axis=1), total),
         # Gorodkin 2004, as scikit-learn has it for any number of labels
         "matthews": divide(

@@ -173,7 +173,7 @@ def _unit_scores(
 ) -> dict[str, np.ndarray]:
     """Precision, recall and F1 of each kind and of all, from how many of each are right, actual and predicted (draws, kinds).
 
-    Of single tags their mean over all kinds counts, of entities all together.
+    Of single tags their mean over the kinds that occur counts, of entities all together.
     """
     each = {
         "precision": divide(right, predicted),
@@ -183,7 +183,8 @@ def _unit_scores(
     found = {f"{name}_{kind}": values[:, place] for name, values in each.items() for place, kind in enumerate(names)}
     if means_of_all:
         own = {name: values for name, values in found.items() if name.startswith("f1_")}
-        return own | {name: values.mean(axis=1) for name, values in each.items()}
+        occurring = np.count_nonzero(actual + predicted, axis=1)
+        return own | {name: divide(values.sum(axis=1), occurring) for name, values in each.items()}
     right, actual, predicted = (one.sum(axis=1) for one in (right, actual, predicted))
     return found | {
         "precision": divide(right, predicted),

@@ -185,6 +185,26 @@ def test_few_rows_have_only_intervals_of_shares():
     }
 
 
+def drawn_intervals(table, labels, rows):
+    made = resamplings(metrics_of("text_classification"), Predictions(pa.table(table)), {"labels": labels}, None)
+    return intervals(made.values(), rows)
+
+
+def test_a_rare_label_that_a_draw_misses_is_no_mistake():
+    labels = [f"label {number}" for number in range(40)]
+    actual = labels * 2
+    low, high = drawn_intervals({"actual": actual, "prediction": ["label 1", *actual[1:]]}, labels, 80)["f1_macro"]
+    assert low > 0.9
+    assert high > 0.97
+
+
+def test_a_rare_tag_that_a_draw_misses_is_no_mistake():
+    actual = [f"tag{number} rest" for number in range(20)]
+    table = pa.table({"actual": actual, "prediction": ["rest rest", *actual[1:]]})
+    made = resamplings(metrics_of("token_classification"), Predictions(table), {"scheme": "none"}, None)
+    assert intervals(made.values(), 20)["f1"][0] > 0.75
+
+
 def test_a_group_column_is_the_context_or_one_named_so():
     rows = {"text": [str(number) for number in range(40)], "Doc_ID": [number // 2 for number in range(40)]}
     assert find_group_column(pa.table(rows), None) == "Doc_ID"
