@@ -1,6 +1,7 @@
 """Tests whether runs differ by more than chance, by the predictions of the validation rows that they share."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend import registry
+from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.rpc.predictions import ComparedRuns, PairTest
 from backend.contract.run.folder import RunFolder
@@ -18,8 +20,8 @@ from backend.contract.spec import validate
 from backend.data.rows import Rows
 from backend.metrics.metric import Predictions, Sums, declared_metrics, known_rows, resamplings
 from backend.models import saved_model
-from backend.statistics.paired import differences, holm
-from backend.statistics.resampling import Resampling, find_group_column, group_numbers
+from backend.statistics.paired import Resampled, differences, holm, resample
+from backend.statistics.resampling import FEWEST, Resampling, find_group_column, group_numbers
 from backend.tasks.task import sums_of
 
 SURE = 0.05
@@ -31,6 +33,7 @@ class _Predicted:
     """A run's predictions of its validation rows, and what its task needs to score them."""
 
     name: str
+    folder: RunFolder
     kind: str
     task: Any
     facts: Mapping[str, Any]
@@ -43,81 +46,94 @@ class _Predicted:
         names = self.table.column_names
         return self.table.select(names[: names.index("prediction")])
 
-    def resamplings(self) -> dict[Any, Resampling]:
-        """The families of the task's metrics for these rows."""
+    def resamplings(self, scored_as: "_Predicted") -> list[Resampling]:
+        """The families of the task's metrics for these rows, with another run's labels and settings, so that both are scored alike.
+
+        Raises InputError if the note of that run's model lacks them.
+        """
         rows = Rows(
             self.inputs, (self.name,), np.zeros(len(self.table), np.int32), np.arange(len(self.table)), self.name
         )
         sums: Sums = sums_of(self.task, self.table, rows, self.columns)
-        predictions = Predictions(self.table, sums)
-        return resamplings(declared_metrics(self.task.metrics), predictions, self.facts, self.task.settings)
+        predictions, metrics = Predictions(self.table, sums), declared_metrics(self.task.metrics)
+        try:
+            return list(resamplings(metrics, predictions, scored_as.facts, scored_as.task.settings).values())
+        except KeyError:
+            raise saved_model.damaged_note_error(scored_as.folder.model) from None
 
 
 def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable) -> ComparedRuns:
-    """Each metric of every pair of runs; `names` are shown, `read` opens a predictions file.
-
-    Raises InputError if predictions cannot be read.
-    """
+    """Each metric of every pair of runs; `names` are shown, `read` opens a predictions file."""
     try:
-        every = [_open(folder, name, read) for folder, name in zip(folders, names, strict=True)]
-        every = _align(every)
-    except _NotComparable as reason:
+        every = _align([_open(folder, name, read) for folder, name in zip(folders, names, strict=True)])
+        tests = _correct(_test_pairs(every))
+    except InputError as reason:
         return ComparedRuns(refusal=str(reason))
-    column = find_group_column(every[0].table, every[0].columns.get("context"))
-    groups = group_numbers(every[0].table[column]) if column is not None else None
-    tests = [test for pair in combinations(every, 2) for test in _test(*pair, groups)]
-    corrected = _correct(tests)
-    task = every[0].task
-    [title] = [one.title for one in declared_metrics(task.metrics) if one.name == task.default_metric]
-    sentences = [_say(test, title) for test in corrected if test.metric == task.default_metric]
-    return ComparedRuns(tests=corrected, sentences=sentences)
-
-
-class _NotComparable(Exception):
-    """Why these runs cannot be tested, in a sentence."""
+    task, measured = every[0].task, {test.metric for test in tests}
+    shown = next(name for name in (task.default_metric, *(test.metric for test in tests)) if name in measured)
+    title = next((one.title for one in declared_metrics(task.metrics) if one.name == shown), shown)
+    return ComparedRuns(tests=tests, sentences=[_say(test, title) for test in tests if test.metric == shown])
 
 
 def _open(folder: RunFolder, name: str, read: ReadTable) -> _Predicted:
     note = saved_model.read_note(folder.model)
     path = folder.predictions("validation", "parquet")
     if note is None or not path.is_file():
-        raise _NotComparable(
-            message("{name} has no predictions of validation rows, so only its metrics are shown", name=name)
-        )
+        raise InputError("{name} has no predictions of validation rows, so only its metrics are shown", name=name)
     kind = registry.find("task", note["task"]["type"], "task.type")
     task = kind(validate(kind.Settings, note["task"], "task"))
     table = read(str(path))
     if not {"prediction", "actual"} <= set(table.column_names):
-        raise _NotComparable(message("the validation rows of {name} have no known answers", name=name))
-    return _Predicted(name, note["task"]["type"], task, note["facts"], note["columns"], table)
+        raise InputError("the validation rows of {name} have no known answers", name=name)
+    return _Predicted(name, folder, note["task"]["type"], task, note["facts"], note["columns"], table)
 
 
 def _align(every: list[_Predicted]) -> list[_Predicted]:
-    """The same rows in the same order. Raises _NotComparable if the runs were not evaluated on the same."""
+    """The same rows in the same order. Raises InputError if the runs' predictions cannot be compared."""
     first = every[0]
-    if other := next((one for one in every if one.kind != first.kind), None):
-        raise _NotComparable(
-            message("{a} and {b} have different tasks, so their metrics cannot be compared", a=first.name, b=other.name)
-        )
     keys = [list(_keys(one)) for one in every]
-    for own, key in zip(every[1:], keys[1:], strict=True):
-        if sorted(key) != sorted(keys[0]):
-            shared = len(set(key) & set(keys[0]))
-            raise _NotComparable(
-                message(
-                    "{a} and {b} were evaluated on different rows ({shared} are the same, of {rows_a} and {rows_b}), so "
-                    "nothing is tested; evaluate both on one file",
-                    a=first.name,
-                    b=own.name,
-                    shared=shared,
-                    rows_a=len(keys[0]),
-                    rows_b=len(key),
-                )
+    for other, own in zip(every[1:], keys[1:], strict=True):
+        if other.kind != first.kind:
+            raise InputError(
+                "{a} and {b} have different tasks, so their metrics cannot be compared", a=first.name, b=other.name
+            )
+        if first.kind == "text_classification" and _labels_of(other) != _labels_of(first):
+            raise InputError(
+                "{a} and {b} have different labels, so their metrics cannot be compared", a=first.name, b=other.name
+            )
+        shared = (Counter(own) & Counter(keys[0])).total()
+        if not shared == len(own) == len(keys[0]):
+            raise InputError(
+                "{a} and {b} were evaluated on different rows ({shared} are the same, of {rows_a} and {rows_b}), so "
+                "nothing is tested; evaluate both on one file",
+                a=first.name,
+                b=other.name,
+                shared=shared,
+                rows_a=len(keys[0]),
+                rows_b=len(own),
             )
     orders = [sorted(range(len(key)), key=key.__getitem__) for key in keys]
     tables = [one.table.take(pa.array(order, pa.int64())) for one, order in zip(every, orders, strict=True)]
     known = pa.array(known_rows(Predictions(tables[0])))
-    return [replace(one, table=table.take(known)) for one, table in zip(every, tables, strict=True)]
+    if len(known) < FEWEST:
+        raise InputError(
+            "{rows} rows with known answers are too few for a test; evaluate the runs on {fewest} or more",
+            rows=len(known),
+            fewest=FEWEST,
+        )
+    tables = [table.take(known) for table in tables]
+    if first.kind == "causal_lm" and not all(_tokens_of(table) == _tokens_of(tables[0]) for table in tables):
+        # Losses of different tokenizers are means over different tokens; without this column there are none.
+        tables = [table.drop_columns([name for name in table.column_names if name == "tokens"]) for table in tables]
+    return [replace(one, table=table) for one, table in zip(every, tables, strict=True)]
+
+
+def _tokens_of(table: pa.Table) -> list[int]:
+    return table["tokens"].to_pylist() if "tokens" in table.column_names else []
+
+
+def _labels_of(one: _Predicted) -> set[str]:
+    return set(one.facts.get("labels", ()))
 
 
 def _keys(one: _Predicted) -> Iterator[bytes]:
@@ -127,17 +143,27 @@ def _keys(one: _Predicted) -> Iterator[bytes]:
         yield hashlib.blake2b(msgspec.json.encode(cells, enc_hook=str), digest_size=16).digest()
 
 
-def _test(first: _Predicted, second: _Predicted, groups: np.ndarray | None) -> list[PairTest]:
+def _test_pairs(every: Sequence[_Predicted]) -> list[PairTest]:
+    """Raises InputError if the runs have no metric that can be tested."""
+    first = every[0]
+    column = find_group_column(first.inputs, first.columns.get("context"))
+    groups = group_numbers(first.table[column]) if column is not None else None
     rows = first.table.num_rows
-    own, others = first.resamplings(), second.resamplings()
-    pairs = [(own[family], others[family]) for family in own if family in others]
+    measured = [(one.name, resample(one.resamplings(first), rows, groups)) for one in every]
+    tests = [test for pair in combinations(measured, 2) for test in _test(*pair, rows)]
+    if not tests:
+        raise InputError("these runs have no metric that can be tested; loss and perplexity need the same tokenizer")
+    return tests
+
+
+def _test(first: tuple[str, Resampled], second: tuple[str, Resampled], rows: int) -> list[PairTest]:
+    (a, own), (b, others) = first, second
     return [
         PairTest(
-            metric=name, test=one.test, a=first.name, b=second.name, values=one.values, difference=one.value,
-            interval=one.interval, p=one.p, p_holm=one.p, rows=rows, detectable=one.detectable,
-            rows_needed=one.rows_needed(rows),
+            metric=name, test=one.test, a=a, b=b, values=one.values, difference=one.value, interval=one.interval,
+            p=one.p, p_holm=one.p, rows=rows, detectable=one.detectable, rows_needed=one.rows_needed(rows),
         )
-        for name, one in differences(pairs, rows, groups).items()
+        for name, one in differences(own, others).items()
     ]  # fmt: skip
 
 
@@ -158,15 +184,21 @@ def _say(test: PairTest, title: str) -> str:
         return message("{a} and {b} have the same result on these {rows:,} rows: {title} {value_a:.4g}", **found)
     low, high = test.interval
     found |= {"p": test.p_holm, "low": low, "high": high}
-    if test.p_holm >= SURE:
+    if test.p_holm < SURE:
+        return message(
+            "{a} and {b} differ by more than chance: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to {high:.2g} "
+            "(p = {p:.2g})",
+            **found,
+        )
+    if test.rows_needed is None or test.rows_needed <= test.rows:  # only for one pair, of so many
         return message(
             "these {rows:,} rows do not tell {a} and {b} apart: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to "
-            "{high:.2g} (p = {p:.2g}); you would need about {needed:,} rows",
+            "{high:.2g} (p = {p:.2g})",
             **found,
-            needed=test.rows_needed or 0,
         )
     return message(
-        "{a} and {b} differ by more than chance: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to {high:.2g} "
-        "(p = {p:.2g})",
+        "these {rows:,} rows do not tell {a} and {b} apart: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to "
+        "{high:.2g} (p = {p:.2g}); you would need about {needed:,} rows",
         **found,
+        needed=test.rows_needed,
     )

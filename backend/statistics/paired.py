@@ -1,15 +1,16 @@
 """Whether two models differ on the same rows: exact McNemar's test, the paired bootstrap, and Holm's correction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from backend.contract.metrics import Interval
-from backend.statistics.resampling import Resampling, count_draws, draw_counts, percentiles
+from backend.statistics.resampling import Resampling, draw, percentiles
 
 _POWER = 1.959964 + 0.841621
 """Standard errors of a difference that 95 % confidence finds in four of five cases."""
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -33,36 +34,46 @@ class Difference:
 
     def rows_needed(self, rows: int) -> int | None:
         """About how many such rows would show this difference in four of five cases; None if there is none."""
-        return None if self.value == 0 else int(np.ceil(rows * (self.detectable / self.value) ** 2))
+        return None if abs(self.value) < _ROUNDING else int(np.ceil(rows * (self.detectable / self.value) ** 2))
 
 
-def differences(
-    pairs: Iterable[tuple[Resampling, Resampling]], rows: int, groups: np.ndarray | None = None
-) -> dict[str, Difference]:
-    """The difference of each metric that both models have, each pair being one family of metrics for both.
+@dataclass(frozen=True)
+class Resampled:
+    """One model's metrics, and what they become when rows are drawn again."""
 
-    With `groups` (rows,), rows of one group are drawn together, and no row is a case of its own for McNemar's test.
-    """
+    values: Mapping[str, float]
+    drawn: Mapping[str, np.ndarray]
+    """(draws,) each; of every model the same rows are drawn."""
+    shares: Mapping[str, np.ndarray]
+    """As those of `Resampling`, if they are of all rows and no row depends on another."""
+
+
+def resample(families: Sequence[Resampling], rows: int, groups: np.ndarray | None = None) -> Resampled:
+    """One model's metrics on `rows` rows. With `groups` (rows,), rows of one group are drawn together."""
+    once = np.ones((1, rows))
+    whole = {name: float(value) for one in families for name, (value,) in one.scores(once).items()}
+    shares = {name: right for one in families for name, right in one.shares.items() if len(right) == rows}
+    return Resampled(whole, draw(families, rows, groups), shares if groups is None else {})
+
+
+def differences(first: Resampled, second: Resampled) -> dict[str, Difference]:
+    """The difference of each metric that both models have as a number; McNemar's test if it is a share of independent rows."""
     found: dict[str, Difference] = {}
-    for first, second in pairs:
-        draws = min(count_draws(first, rows), count_draws(second, rows))
-        parts = [(first.scores(counts), second.scores(counts)) for counts in draw_counts(rows, groups, draws)]
-        once = np.ones((1, rows))
-        whole = first.scores(once), second.scores(once)
-        for name in (name for name in whole[0] if parts and name in whole[1]):
-            values = float(whole[0][name][0]), float(whole[1][name][0])
-            drawn = np.concatenate([other[name] - one[name] for one, other in parts])
-            right = [one.shares.get(name) for one in (first, second)]
-            is_case = groups is None and all(each is not None and len(each) == rows for each in right)
-            value = values[1] - values[0]
-            found[name] = Difference(
-                values=values,
-                value=value,
-                interval=percentiles(drawn),
-                p=mcnemar(right[0], right[1]) if is_case else bootstrap_p(drawn, value),  # pyright: ignore[reportArgumentType]
-                test="mcnemar_exact" if is_case else "paired_bootstrap",
-                error=float(drawn.std()),
-            )
+    for name in (name for name in first.drawn if name in second.drawn):
+        drawn = second.drawn[name] - first.drawn[name]
+        values = first.values[name], second.values[name]
+        value = values[1] - values[0]
+        if not (np.isfinite(value) and np.isfinite(drawn).all()):
+            continue
+        is_share = name in first.shares and name in second.shares
+        found[name] = Difference(
+            values=values,
+            value=value,
+            interval=percentiles(drawn),
+            p=mcnemar(first.shares[name], second.shares[name]) if is_share else bootstrap_p(drawn, value),
+            test="mcnemar_exact" if is_share else "paired_bootstrap",
+            error=float(drawn.std()),
+        )
     return found
 
 
@@ -76,7 +87,7 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
 
 def bootstrap_p(drawn: np.ndarray, value: float) -> float:
     """The share of draws that are as far from their mean as the difference is from 0, as in sacreBLEU's paired bootstrap."""
-    far = np.abs(drawn - drawn.mean()) >= abs(value) - 1e-12
+    far = np.abs(drawn - drawn.mean()) >= abs(value) - _ROUNDING
     return float((far.sum() + 1) / (len(drawn) + 1))
 
 

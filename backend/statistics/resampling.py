@@ -4,7 +4,8 @@ A metric that can be drawn again is computed from how often each row counts, so 
 a comparison both models. Rows that depend on each other (questions about one paragraph) are drawn together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,8 +22,8 @@ FEWEST = 10
 LEVEL = 0.95
 _DRAWN = 4_000_000
 """Counts that are in memory at once."""
-_MOST_SLOW = 200_000_000
-"""Counts in all, of a metric that is not a sum over rows."""
+_MOST, _MOST_SLOW = 1_000_000_000, 200_000_000
+"""Counts in all, which take about 20 seconds; the second of a metric that is not a sum over rows."""
 _SEED = 20_261_127
 
 
@@ -34,7 +35,7 @@ class Resampling:
     shares: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Metrics that are the share of right rows, of all or of some: name → which of them are right, (some rows,) bool."""
     is_sum: bool = True
-    """Whether the scores come from sums over rows; else they are drawn less often for many rows."""
+    """Whether the scores come from sums over rows, which is quick; else they are drawn less often."""
 
 
 def ratios(sums: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Scores:
@@ -50,15 +51,15 @@ def divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def intervals(made: Iterable[Resampling], rows: int, groups: np.ndarray | None = None) -> dict[str, Interval]:
-    """Each metric's 95 % interval; none for what is drawn from fewer than `FEWEST` rows or groups.
+    """Each metric's 95 % interval; none for what is drawn from fewer than `FEWEST` rows or groups, or is always the same.
 
     `groups` (rows,) has the number of the group of each row, from 0, if rows depend on each other.
     """
-    found: dict[str, Interval] = {}
-    for one in made:
-        found |= _drawn_intervals(one, rows, groups)
-        if groups is None:
-            found |= {name: wilson(right) for name, right in one.shares.items() if len(right)}
+    families = list(made)
+    found = {name: percentiles(values) for name, values in draw(families, rows, groups).items()}
+    found = {name: (low, high) for name, (low, high) in found.items() if -np.inf < low < high < np.inf}
+    for one in families if groups is None else ():
+        found |= {name: wilson(right) for name, right in one.shares.items() if len(right)}
     return found
 
 
@@ -70,15 +71,21 @@ def wilson(right: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def _drawn_intervals(one: Resampling, rows: int, groups: np.ndarray | None) -> dict[str, Interval]:
-    parts = [one.scores(counts) for counts in draw_counts(rows, groups, count_draws(one, rows))]
-    drawn = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
-    return {name: percentiles(values) for name, values in drawn.items()}
+def draw(families: Sequence[Resampling], rows: int, groups: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Each metric in every draw, (draws,); empty if there are fewer than `FEWEST` rows or groups."""
+    found: dict[str, list[np.ndarray]] = defaultdict(list)
+    draws = [_count_draws(one, rows) for one in families]
+    done = 0
+    for counts in _draw_counts(rows, groups, max(draws, default=0)):
+        for one, most in zip(families, draws, strict=True):
+            for name, values in one.scores(counts[: most - done]).items() if done < most else ():
+                found[name].append(values)
+        done += len(counts)
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def count_draws(one: Resampling, rows: int) -> int:
-    """How often rows are drawn for it."""
-    return RESAMPLES if one.is_sum else min(RESAMPLES, max(1_000, _MOST_SLOW // rows))
+def _count_draws(one: Resampling, rows: int) -> int:
+    return min(RESAMPLES, max(1_000, (_MOST if one.is_sum else _MOST_SLOW) // rows))
 
 
 def percentiles(values: np.ndarray) -> Interval:
@@ -87,12 +94,9 @@ def percentiles(values: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def draw_counts(rows: int, groups: np.ndarray | None, draws: int) -> Iterator[np.ndarray]:
-    """How often each row counts in each draw with replacement, in parts of (draws, rows); the same every time.
-
-    Nothing if there are fewer than `FEWEST` rows or groups.
-    """
-    units = rows if groups is None else int(groups.max()) + 1
+def _draw_counts(rows: int, groups: np.ndarray | None, draws: int) -> Iterator[np.ndarray]:
+    """How often each row counts in each draw with replacement, in parts of (draws, rows); the same every time."""
+    units = rows if groups is None else int(groups.max(initial=-1)) + 1
     if units < FEWEST:
         return
     rng = np.random.default_rng(_SEED)
@@ -115,13 +119,16 @@ def find_group_column(table: pa.Table, context: str | None) -> str | None:
     by_name = {name.lower(): name for name in reversed(table.column_names)}
     named = [by_name[name] for name in _GROUPS if name in by_name]
     for name in [*([context] if context in table.column_names else []), *named]:
-        if FEWEST <= pc.count_distinct(table[name]).as_py() < table.num_rows:
+        if FEWEST <= group_numbers(table[name]).max(initial=-1) + 1 < table.num_rows:
             return name
     return None
 
 
 def group_numbers(column: pa.ChunkedArray) -> np.ndarray:
     """(rows,) the number of each row's value, from 0; a missing one is a value, too."""
-    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-    numbers = np.asarray(encoded.indices)
-    return np.unique(numbers, return_inverse=True)[1]
+    if pa.types.is_nested(column.type):  # which Arrow does not tell apart
+        column = pa.chunked_array([[repr(value) for value in column.to_pylist()]], pa.string())
+    elif pa.types.is_dictionary(column.type):  # whose null_encoding has no effect
+        column = column.cast(column.type.value_type)
+    numbers = [chunk.indices.to_numpy() for chunk in pc.dictionary_encode(column, "encode").chunks]
+    return np.unique(np.concatenate([*numbers, np.zeros(0, np.int32)]), return_inverse=True)[1]

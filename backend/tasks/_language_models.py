@@ -34,9 +34,11 @@ def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
 
 
 def loss_sums(table: pa.Table) -> Sums:
-    """What `loss_table` was made of, from its columns in a file."""
+    """What `loss_table` was made of, from its columns in a file; nothing if it lacks them."""
+    if not {"loss", "tokens"} <= set(table.column_names):
+        return {}
     mean, tokens = (table[name].to_numpy().astype(np.float64) for name in ("loss", "tokens"))
-    return {"loss": (np.nan_to_num(mean) * tokens, tokens)}
+    return {"loss": (np.where(tokens > 0, mean, 0) * tokens, tokens)}
 
 
 class WritingSettings(Section):

@@ -16,10 +16,10 @@ ROWS = 200
 
 @pytest.fixture
 def make_run(tmp_path):
-    def make(name, right, *, texts=None, kind="text_classification", actual=None, **columns):
+    def make(name, right, *, texts=None, kind="text_classification", actual=None, labels=("a", "b"), **columns):
         folder = RunFolder(tmp_path / name)
         folder.model.mkdir(parents=True)
-        facts = {"labels": ["a", "b"], "max_length": 8}
+        facts = {"labels": labels, "max_length": 8} if labels else {}
         note = {"task": {"type": kind}, "facts": facts, "columns": {"text": "text"}, "step": 1}
         (folder.model / "burnish.json").write_text(json.dumps(note))
         actual = np.array(["a", "b"] * (ROWS // 2)) if actual is None else actual
@@ -94,3 +94,78 @@ def test_rows_of_one_document_are_drawn_together(make_run):
     documents = [row // 4 for row in range(ROWS)]
     found = compared(*(make_run(f"run {seed}", rights(seed, 0.7), doc_id=documents) for seed in range(2)))
     assert {test.test for test in found.tests} == {"paired_bootstrap"}
+
+
+def test_few_rows_are_not_tested(make_run):
+    actual = np.array(["a"] * 9 + [None] * (ROWS - 9))
+    found = compared(*(make_run(f"run {seed}", [True] * ROWS, actual=actual) for seed in range(2)))
+    assert found.refusal == "9 rows with known answers are too few for a test; evaluate the runs on 10 or more"
+
+
+def test_other_labels_are_not_tested(make_run):
+    found = compared(make_run("one", rights(1, 0.7)), make_run("two", rights(2, 0.7), labels=("a", "b", "c")))
+    assert found.refusal == "one and two have different labels, so their metrics cannot be compared"
+
+
+def test_labels_in_another_order_are_scored_alike(make_run):
+    right = rights(1, 0.7)
+    found = compared(make_run("one", right), make_run("two", right, labels=("b", "a")))
+    assert {test.difference for test in found.tests} == {0.0}
+
+
+def test_a_damaged_note_is_a_sentence(make_run):
+    found = compared(*(make_run(f"run {seed}", rights(seed, 0.7), labels=()) for seed in range(2)))
+    assert "lacks the information that Burnish saves with a model" in found.refusal
+
+
+def test_a_correction_for_many_runs_does_not_ask_for_fewer_rows(make_run):
+    right = np.arange(ROWS) < 140
+    other = np.concatenate([~right[:2], right[2:140], ~right[140:154], right[154:]])  # 2 rows lost, 14 won
+    runs = [make_run(f"run {place}", right) for place in range(7)]
+    found = compared(*runs, make_run("other", other))
+    test = next(one for one in found.tests if one.metric == "accuracy" and one.b == "other")
+    assert test.p < 0.01 < 0.05 < test.p_holm
+    assert test.rows_needed < ROWS
+    sentence = next(each for each in found.sentences if "tell run 0 and other apart" in each)
+    assert "would need" not in sentence
+
+
+def language_run(make_run, name, tokens, loss):
+    folder = make_run(name, rights(1, 0.7), kind="causal_lm", labels=())
+    path = folder.predictions("validation", "parquet")
+    table = parquet.read_table(path)
+    for column, values in (("loss", loss), ("tokens", tokens)):
+        table = table.append_column(column, pa.array(values))
+    parquet.write_table(table, path)
+    return folder
+
+
+def test_perplexity_is_compared_over_the_same_tokens(make_run):
+    rng = np.random.default_rng(1)
+    loss, tokens = rng.random(ROWS), rng.integers(1, 9, ROWS)
+    one, better = language_run(make_run, "one", tokens, loss), language_run(make_run, "better", tokens, loss - 0.1)
+    found = compared(one, better)
+    assert found.sentences[0].startswith("one and better differ by more than chance: Perplexity")
+    other = compared(one, language_run(make_run, "other", tokens + 1, loss))
+    assert other.refusal == "these runs have no metric that can be tested; loss and perplexity need the same tokenizer"
+
+
+def test_a_loss_that_is_no_number_is_not_zero(make_run):
+    rng = np.random.default_rng(1)
+    loss, tokens = rng.random(ROWS), rng.integers(1, 9, ROWS)
+    found = compared(
+        language_run(make_run, "one", tokens, loss),
+        language_run(make_run, "two", tokens, [None, *loss[1:].tolist()]),
+    )
+    assert found.refusal
+
+
+def test_texts_are_compared_without_bleu(make_run):
+    folders = [make_run(f"run {seed}", rights(seed, 0.6 + seed / 5), kind="seq2seq_lm", labels=()) for seed in range(2)]
+    for folder in folders:
+        note = json.loads((folder.model / "burnish.json").read_text())
+        note["task"]["scores"] = "summarisation"
+        (folder.model / "burnish.json").write_text(json.dumps(note))
+    found = compared(*folders)
+    assert "bleu" not in {test.metric for test in found.tests}
+    assert "ROUGE-1" in found.sentences[0]

@@ -8,13 +8,15 @@ from sacrebleu.significance import PairedTest
 
 from backend.metrics.metric import Predictions, metrics_of, resamplings
 from backend.statistics import resampling
-from backend.statistics.paired import differences, holm, mcnemar
+from backend.statistics.paired import differences, holm, mcnemar, resample
 
 
 def measure_difference(task, tables, facts, groups=None):
-    first, second = (resamplings(metrics_of(task), Predictions(pa.table(table)), facts, None) for table in tables)
-    pairs = [(one, second[family]) for family, one in first.items()]
-    return differences(pairs, len(tables[0]["actual"]), groups)
+    def resample_one(table):
+        families = resamplings(metrics_of(task), Predictions(pa.table(table)), facts, None)
+        return resample(list(families.values()), len(table["actual"]), groups)
+
+    return differences(*map(resample_one, tables))
 
 
 def test_mcnemars_test_is_the_sum_of_binomial_chances():
@@ -85,6 +87,18 @@ def test_rows_that_depend_on_each_other_prove_less():
     assert together.test == "paired_bootstrap"
     assert together.p > 10 * alone.p
     assert together.error == pytest.approx(10**0.5 * alone.error, rel=0.15)
+
+
+def test_a_model_without_numbers_differs_from_none():
+    actual = np.arange(40.0)
+    tables = [{"actual": actual, "prediction": np.where(actual < place, np.nan, actual)} for place in (0, 1)]
+    sums = [{"loss": (table["prediction"], np.ones(40))} for table in tables]
+
+    def resample_one(table, loss):
+        families = resamplings(metrics_of("text_regression"), Predictions(pa.table(table), loss), {}, None)
+        return resample(list(families.values()), 40)
+
+    assert "loss" not in differences(*map(resample_one, tables, sums))
 
 
 @pytest.mark.slow

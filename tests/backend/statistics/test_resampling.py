@@ -205,6 +205,27 @@ def test_a_rare_tag_that_a_draw_misses_is_no_mistake():
     assert intervals(made.values(), 20)["f1"][0] > 0.75
 
 
+def test_a_metric_that_is_the_same_in_every_draw_has_only_the_interval_of_a_share():
+    found = drawn_intervals({"actual": ["a", "b"] * 6, "prediction": ["a", "b"] * 6}, ["a", "b"], 12)
+    assert set(found) == {"accuracy", "precision", "recall"}
+
+
+def test_a_loss_that_is_no_number_has_no_interval():
+    loss = {"loss": (np.array([np.nan, *[1.0] * 19]), np.ones(20))}
+    table = pa.table({"actual": ["a", "b"] * 10, "prediction": ["a"] * 20})
+    made = resamplings(metrics_of("text_classification"), Predictions(table, loss), {"labels": ["a", "b"]}, None)
+    assert "loss" not in intervals(made.values(), 20)
+
+
+def test_all_families_are_computed_from_one_draw():
+    drawn, counts_of = [], lambda name: lambda counts: drawn.append((name, counts.sum())) or {name: counts[:, 0]}
+    slow = resampling.Resampling(counts_of("slow"), is_sum=False)
+    found = resampling.draw([resampling.Resampling(counts_of("quick")), slow], 50_000)
+    assert {name: len(values) for name, values in found.items()} == {"quick": 10_000, "slow": 4_000}
+    assert np.array_equal(found["quick"][:4_000], found["slow"])
+    assert drawn[:2] == [("quick", drawn[0][1]), ("slow", drawn[0][1])]
+
+
 def test_a_group_column_is_the_context_or_one_named_so():
     rows = {"text": [str(number) for number in range(40)], "Doc_ID": [number // 2 for number in range(40)]}
     assert find_group_column(pa.table(rows), None) == "Doc_ID"
@@ -213,6 +234,17 @@ def test_a_group_column_is_the_context_or_one_named_so():
     )
     assert find_group_column(pa.table(rows | {"Doc_ID": list(range(40))}), None) is None
     assert find_group_column(pa.table(rows | {"Doc_ID": [1] * 40}), None) is None
+
+
+def test_lists_and_tables_are_groups_too():
+    each = [number // 2 for number in range(40)]
+    for values in (
+        [[one] for one in each],
+        [{"id": one} for one in each],
+        pa.array(map(str, each)).dictionary_encode(),
+    ):
+        assert find_group_column(pa.table({"document": values}), None) == "document"
+        assert group_numbers(pa.chunked_array([values])).tolist() == group_numbers(pa.chunked_array([each])).tolist()
 
 
 def test_a_missing_group_is_a_group_of_its_own():
