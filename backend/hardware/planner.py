@@ -38,8 +38,10 @@ _BLOCK = re.compile(r"(?:[^.]+\.)*?\d+\.")
 LIBRARIES_MB, METRICS_MB, _WORD_MB = 385.0, 110.0, 0.0006
 """Resident memory of Python with PyTorch, transformers and the data, what scikit-learn adds, and a tokenizer for each word
 (measured on Linux)."""
-_SCATTER, _USUAL, _KEPT = 1.05, 1.15, 1.3
-"""What blocks of many sizes take as a multiple of their sum, if freed ones are returned, as usual, and if they are kept."""
+_SCATTER, _KEPT, _KEPT_BY_ADAPTER = 1.05, 1.15, 1.3
+"""What blocks of many sizes take as a multiple of their sum: freed ones returned, kept, and kept beside an adapter's small ones."""
+_BESIDE_COPY = 0.55
+"""The share of a step that is there before the copy of a checkpoint is written (measured)."""
 _REPLACED = 1.6
 """What a model takes while weights from its file are replaced by trained ones, as a multiple of its size (measured)."""
 TIMES = ("Evaluation", "Loading", "Saving")
@@ -124,15 +126,15 @@ class TrainingLoad:
     def with_copy(self, parts: list[PlanPart], rows: int, available_mb: float) -> list[PlanPart]:
         """The parts, and the copy that a checkpoint is written from while training goes on, if there is room for two.
 
-        The copy is written file by file, and its memory given back, while the next step's activations appear: at their
-        peak about half of it is left. At another time than in training there is none.
+        It is written file by file, and its memory given back, while the next step's activations appear: at their peak it
+        is gone. At another time than in training there is none.
         """
         copies = self.spec.training.checkpoint_every != "never" and self._engine.title == "PyTorch"
         if not self.on_cpu or not copies or self._is_sharded:
             return parts
         trained = self._weights_bytes if self._is_rounded else 4 * self.trainable
         size = (trained + self._optimizer_bytes) / MB
-        copy = PlanPart("Checkpoints", max(size / 2, size - self._training_bytes(rows) / MB))
+        copy = PlanPart("Checkpoints", max(0.0, size - (1 - _BESIDE_COPY) * self._training_bytes(rows) / MB))
         trains = [part for part in parts if part.name not in TIMES]
         if total(trains) + 2 * size > available_mb or total([*trains, copy]) < total(parts):
             return parts
@@ -318,7 +320,9 @@ class TrainingLoad:
         """What the allocator takes, which on a CPU the engine sets by the formats of weights and computation."""
         if not self.on_cpu or self._is_sharded:
             return _SCATTER
-        return _KEPT if self._format == "float32" else _SCATTER if self.precision == "float32" else _USUAL
+        if self._format == "float32":
+            return _KEPT if self.spec.adapter is None else _KEPT_BY_ADAPTER
+        return _SCATTER if self.precision == "float32" else _KEPT
 
     @property
     def _libraries_mb(self) -> float:
