@@ -25,6 +25,7 @@ STAGES = (
     tr("evaluating"), tr("predicting"), tr("saving"), tr("finding the model"), tr("reading the data"),
     tr("measuring lengths"), tr("counting"), tr("Starting"), tr("Reading the data"), tr("Counting the new tokens"),
     tr("Opening the tokenizer…"), tr("Reading the vocabulary…"), tr("Comparing the data"), tr("Loading the model"),
+    tr("Computing intervals"),
 )  # fmt: skip
 UNITS = (
     tr("tokens"), tr("rows"), tr("texts"), tr("words"), tr("characters"), tr("pieces"), tr("steps"), tr("epochs"),

@@ -193,7 +193,7 @@ def _score(
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")
-    session.group_column(rows)  # says now if it is missing
+        session.group_column(rows)  # says now if it is missing
     say("Tokenizing")
     source_features = session.features(rows, report)
     say("Predicting")

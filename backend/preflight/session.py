@@ -250,7 +250,12 @@ class FeatureSession:
         return _of_files(rows, lambda own: self._compute_metrics(predictions if own is None else predictions.take(own)))
 
     def intervals(self, scored: ScoredEvaluation, rows: Rows) -> dict[str, Interval]:
-        """The 95 % interval of each metric that can be drawn again, by the names of `scored.metrics`."""
+        """The 95 % interval of each metric that can be drawn again, by the names of `scored.metrics`.
+
+        None for rows without the chosen group column, because nobody knows how they depend on each other.
+        """
+        if self.spec.evaluation.group_column not in ("auto", "none", *rows.table.column_names):
+            return {}
         metrics = [one for one in declared_metrics(self.task.metrics) if _is_among(one.name, scored.metrics)]
         column = self.group_column(rows)
         groups = group_numbers(rows.table[column]) if column is not None else None

@@ -278,7 +278,7 @@ class ProgressTiles(QStackedWidget):
             )
             tile.set_value(formatting.number(state.last_metric(name)), sub)
             return
-        tile.set_value(formatting.number(state.last_metric(name)), _best_words(best, state.intervals.get(name)))
+        tile.set_value(formatting.number(state.last_metric(name)), _best_words(name, best, state))
 
     def _show_memory(self) -> None:
         """Show the latest reading; one of a living run that is no longer new says how old it is, as when it hangs."""
@@ -363,13 +363,14 @@ def _left_out(state: RunState) -> str:
     return tr("Excludes compile time: {programs}, {seconds}", programs=programs, seconds=seconds)
 
 
-def _best_words(best: tuple[int, float] | None, interval: tuple[float, float] | None) -> str:
-    """The best value, with the interval of the saved model once the run is finished, before that with its step."""
+def _best_words(name: str, best: tuple[int, float] | None, state: RunState) -> str:
+    """A metric's best value and its step; of a finished run the saved model's, which has an interval."""
+    interval = state.intervals.get(name)
+    if interval is not None and state.finished is not None:
+        return tr("model {value}", value=formatting.sure_number(state.finished.metrics.get(name), interval))
     if best is None:
         return "\u00a0"
-    if interval is None:
-        return tr("best {best} · step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
-    return tr("best {best}", best=formatting.sure_number(best[1], interval))
+    return tr("best {best} · step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:

@@ -1,5 +1,6 @@
 """The comparison of selected runs: curves, differing settings, final metrics."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,8 @@ DELETED = "deleted"
 _WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
 """Column of the metrics in files → the title that people read."""
 _TESTS = {"mcnemar_exact": tr("McNemar's exact test"), "paired_bootstrap": tr("Paired bootstrap")}
+_WITH_INTERVAL = re.compile(r"([-+.\de]+) \(([-+.\de]+) to ([-+.\de]+)\)")
+"""A metric in the table; a run's name may have parentheses too."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
 
@@ -245,11 +248,11 @@ def _below(tools: Mapping[QWidget, int], table: TextTable) -> QWidget:
 
 def _localize(cell: str) -> str:
     """A number, with its interval if it has one, as people write it here."""
-    value, _, interval = cell.partition(" (")
-    if not interval:
+    found = _WITH_INTERVAL.fullmatch(cell)
+    if found is None:
         return localize_number(cell)
-    low, high = map(localize_number, interval.rstrip(")").split(" to "))
-    return tr("{value} ({low} to {high})", value=localize_number(value), low=low, high=high)
+    value, low, high = map(localize_number, found.groups())
+    return tr("{value} ({low} to {high})", value=value, low=low, high=high)
 
 
 def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

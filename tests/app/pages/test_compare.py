@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -229,6 +230,14 @@ def test_differences_say_whether_two_runs_differ_by_more_than_chance(
     assert accuracy[1:3] == ["0.6000", "0.9000"]
     assert accuracy[3].startswith("+0.3 (+0.2")
     assert accuracy[5] == "McNemar's exact test"
+
+
+def test_a_name_with_parentheses_stands_in_the_table_as_it_is(view: CompareView, changing: RunLibrary) -> None:
+    chosen = named(changing)[:2]
+    titles = ["sst2 (copy)", "sst2 (x to y)"]
+    view.show_runs([replace(run, title=title) for run, title in zip(chosen, titles, strict=True)])
+    model = view.metrics.model()
+    assert sorted(model.index(row, 0).data() for row in range(2)) == titles
 
 
 def write_predictions(folder: Path, share: float) -> None:

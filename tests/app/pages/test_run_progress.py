@@ -229,12 +229,14 @@ def test_a_mean_of_metrics_at_chance_has_no_best(tiles: ProgressTiles):
     assert "no better than without a model" in tile.accessibleDescription()
 
 
-def test_a_finished_run_shows_the_interval_of_its_best_metric(tiles: ProgressTiles):
+def test_a_finished_run_shows_its_model_with_its_interval(tiles: ProgressTiles):
     state, tile = started(), tiles.tiles["metric"]
     take_step(state)
     state.apply(msgspec.structs.replace(plan_of(9), best_metric="accuracy", metrics={"accuracy": True}))
-    metrics: dict[str, float | None] = {"accuracy": 0.8828}
-    evaluated = events.EvaluationFinished(time=2, step=1, epoch=0.1, metrics=metrics, rows=9, seconds=1.0, is_best=True)
+    metrics: dict[str, float | None] = {"accuracy": 0.8828}  # of all rows, and better of a part of them
+    evaluated = events.EvaluationFinished(
+        time=2, step=1, epoch=0.1, metrics={"accuracy": 0.95}, rows=9, seconds=1.0, is_best=True
+    )
     state.apply(evaluated)
     written = events.PredictionsWritten(
         time=3, split="validation", csv="a.csv", parquet="a.parquet", rows=9, seconds=1.0, metrics=metrics,
@@ -242,7 +244,7 @@ def test_a_finished_run_shows_the_interval_of_its_best_metric(tiles: ProgressTil
     )  # fmt: skip
     state.apply(written)
     tiles.show_state(state, RunStatus("running"))
-    assert tile.accessibleDescription().startswith("best 0.8828 · step 1")
+    assert tile.accessibleDescription().startswith("best 0.9500 · step 1")
     state.apply(events.RunFinished(time=4, state="finished", step=1, metrics=metrics))
     tiles.show_state(state, RunStatus("finished"))
-    assert tile.accessibleDescription().startswith("best 0.8828 (0.855 to 0.906)")
+    assert tile.accessibleDescription().startswith("model 0.8828 (0.855 to 0.906)")

@@ -51,6 +51,18 @@ def test_a_group_column_that_is_missing_is_refused(burnish, run: Path) -> None:
     assert "evaluation.group_column: there is no column 'doc'; choose one of text, label" in done.stderr
 
 
+def test_rows_without_the_group_column_are_predicted_without_intervals(burnish, run: Path, tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    done = burnish(
+        "predict", run, "--data", VALIDATION, "--output", output, "--json", "--set", "evaluation.group_column=doc"
+    )
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["intervals"] == {}
+    assert found["metrics"]["accuracy"] > 0.5
+
+
 def test_predictions_equal_those_of_the_run(burnish, run: Path, tmp_path: Path) -> None:
     output = tmp_path / "again.csv"
 
