@@ -20,7 +20,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.allocator import keep_freed, return_freed
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
-from backend.engines.jax import checkpoints
+from backend.engines.jax import checkpoints, word_rows
 from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.compilation import CompiledPrograms, shapes, translate_out_of_memory
 from backend.engines.jax.generation import Generator
@@ -33,6 +33,7 @@ from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
 from backend.engines.jax.packed_rows import pack_alike
+from backend.engines.jax.word_rows import WordRows
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
@@ -49,6 +50,7 @@ class JaxEngine:
         self._model: Model | None = None
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
+        self._words: WordRows | None = None
         self._trains_now = False
 
     def load(self, loading: LoadRequest) -> LoadedModel:
@@ -91,11 +93,17 @@ class JaxEngine:
         if self._adapter is not None:
             rates |= self._adapter.rates(rates)
         self._optimizer = Optimizer(training, model.undecayed, rates)
-        self._packs_rows = model.reads_packed_rows and self._layout.is_on_cpu and self._layout.is_alone
+        on_one_cpu = self._layout.is_on_cpu and self._layout.is_alone
+        self._packs_rows = model.reads_packed_rows and on_one_cpu
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
-        self._state = self._layout.init_sharded(self._optimizer.init, trained)
-        self._step = self._layout.step(self._compute_step, trained, self._state)
+        state = self._state = self._layout.init_sharded(self._optimizer.init, trained)
+        is_large = on_one_cpu and model.words in trained and trained[model.words].size >= word_rows.LARGE
+        if is_large and training.optimizer == "adamw":  # whose arithmetic that of rows without a gradient is
+            self._words = WordRows(model.words, self._optimizer, self._programs)
+            del trained[model.words]
+            state = word_rows.without_words(state, model.words)
+        self._step = self._layout.step(self._compute_step, trained, state)
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 
     # Training
@@ -112,19 +120,30 @@ class JaxEngine:
         arrays = stack([self._head.arrays(batch) for batch in batches], groups)
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
-        trained, self._state, loss, norm = self._programs.call(
-            self._step, ("step", shapes(arrays)), trained, self._state, fixed, self._layout.shard_batch(arrays, 1),
-            np.float32(denominator), np.float32(learning_rate),
-            _key(self._training.seed, step),
+        state, words, rows, own_words = self._state, self._words, None, {}
+        if words is not None:
+            rows = words.begin(self._whole_words(words.name), arrays["input_ids"])
+            arrays["word_places"], own_words = rows.places, {words.name: rows.values}
+            state = word_rows.without_words(state, words.name)
+            del trained[words.name]
+        trained, state, loss, norm, gradient = self._programs.call(
+            self._step, ("step", shapes(arrays)), trained, state, fixed, self._layout.shard_batch(arrays, 1), own_words,
+            np.float32(denominator), np.float32(learning_rate), _key(self._training.seed, step),
         )  # fmt: skip
-        self._parameters = {**fixed, **trained}
+        self._parameters.update(trained)
+        if words is not None and rows is not None:
+            whole = self._whole_words(words.name)
+            weight, *moments = words.finish(whole, rows, gradient[words.name], state.count, learning_rate)
+            self._parameters[words.name], state = weight, word_rows.with_words(state, words.name, *moments)
+        self._state = state
         return StepResult(loss=loss, gradient_norm=norm)
 
     def _compute_step(
-        self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, denominator: jax.Array,
-        learning_rate: jax.Array, key: jax.Array,
-    ) -> tuple[Parameters, Any, jax.Array, jax.Array]:  # fmt: skip
+        self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, own_words: Parameters,
+        denominator: jax.Array, learning_rate: jax.Array, key: jax.Array,
+    ) -> tuple[Parameters, Any, jax.Array, jax.Array, Parameters]:  # fmt: skip
         assert self._optimizer is not None
+        learned = trained | own_words
 
         def loss_of(parameters: Parameters, batch: Arrays, number: jax.Array) -> jax.Array:
             return (
@@ -132,18 +151,30 @@ class JaxEngine:
             )
 
         def add(sums: tuple[jax.Array, Parameters], numbered: tuple[jax.Array, Arrays]) -> tuple[Any, None]:
-            loss, gradients = jax.value_and_grad(loss_of)(trained, numbered[1], numbered[0])
+            loss, gradients = jax.value_and_grad(loss_of)(learned, numbered[1], numbered[0])
             return (sums[0] + loss, jax.tree.map(jnp.add, sums[1], gradients)), None
 
         count = next(iter(arrays.values())).shape[0]
         if count == 1:  # nothing to add up
             batch = {name: values[0] for name, values in arrays.items()}
-            loss, gradients = jax.value_and_grad(loss_of)(trained, batch, jnp.int32(0))
+            loss, gradients = jax.value_and_grad(loss_of)(learned, batch, jnp.int32(0))
         else:
-            zeros = (jnp.float32(0), jax.tree.map(jnp.zeros_like, trained))
+            zeros = (jnp.float32(0), jax.tree.map(jnp.zeros_like, learned))
             (loss, gradients), _ = jax.lax.scan(add, zeros, (jnp.arange(count), arrays))
-        new, state, norm = self._optimizer.step(trained, state, gradients, learning_rate)
-        return new, state, loss, norm
+        gradients, norm = self._optimizer.clip(gradients)
+        of_words = {name: gradients.pop(name) for name in own_words}
+        new, state = self._optimizer.step(trained, state, gradients, learning_rate)
+        return new, state, loss, norm, of_words
+
+    def _whole_words(self, name: str) -> word_rows.Table:
+        return self._parameters[name], self._state.mu[name], self._state.nu[name]
+
+    def _write_words_back(self) -> None:
+        """Before anything but a training step reads parameters or state."""
+        if (words := self._words) is not None:
+            weight, *moments = words.write_back(self._whole_words(words.name))
+            self._parameters[words.name] = weight
+            self._state = word_rows.with_words(self._state, words.name, *moments)
 
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
@@ -164,6 +195,7 @@ class JaxEngine:
         if self._model is None:
             raise RunFailed("No model is loaded", "no_model")
         self._set_training(False)
+        self._write_words_back()
         [filled] = pad_alike([batch], self._layout.groups)
         arrays = self._layout.shard_batch(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
@@ -201,14 +233,19 @@ class JaxEngine:
         if not (folder / checkpoints.STATE).is_dir():
             found = checkpoints.restore_weights(folder, self._to_saved_state().parameters)
             self._parameters |= self._layout.place(found)
+            if self._words is not None:
+                self._words.forget()
             return message("the checkpoint was written by PyTorch: the model continues from it, with a fresh optimizer")
         found = checkpoints.restore(folder, self._to_saved_state())
         self._parameters |= found.parameters
+        if self._words is not None:
+            self._words.forget()
         if self._optimizer is not None:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
         return ""
 
     def _to_saved_state(self) -> checkpoints.SavedState:
+        self._write_words_back()
         if self._optimizer is None:
             return checkpoints.SavedState(self._parameters, [])
         trained = {name: self._parameters[name] for name in self._trained}
@@ -216,6 +253,7 @@ class JaxEngine:
 
     def export(self, folder: Path) -> None:
         """Write config and float32 weights in Hugging Face layout, safetensors; or only an adapter."""
+        self._write_words_back()
         tensors = self._layout.fetch(self._parameters)
         if jax.process_index() > 0:
             return

@@ -320,6 +320,11 @@ def positions_of(arrays: dict[str, jax.Array]) -> jax.Array:
     return jnp.maximum(jnp.cumsum(arrays["attention_mask"], axis=1) - 1, 0)
 
 
+def word_ids(arrays: dict[str, jax.Array]) -> jax.Array:
+    """What to look up in the table of tokens: ids, or places among those of its rows that a step trains."""
+    return arrays.get("word_places", arrays["input_ids"])
+
+
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
     "gelu_new": lambda x: jax.nn.gelu(x, approximate=True),

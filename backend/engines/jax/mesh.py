@@ -55,8 +55,8 @@ class Layout:
         return value if value.is_fully_replicated else jax.jit(_itself, out_shardings=self._whole)(value)
 
     def step(self, compute: Callable[..., Any], trained: Mapping[str, jax.Array], state: Any) -> Callable[..., Any]:
-        """`compute(trained, state, …) → trained, state, loss, norm`, jitted; donates both and keeps their placement."""
-        where = (self._shardings(trained), self._shardings(state), self._whole, self._whole)
+        """`compute(trained, state, …) → trained, state, loss, norm, …`, jitted; donates both and keeps their placement."""
+        where = (self._shardings(trained), self._shardings(state), self._whole, self._whole, self._whole)
         return jax.jit(compute, donate_argnums=(0, 1), out_shardings=where)
 
     def shard_batch(self, arrays: Batch, dimension: int) -> Mapping[str, Any]:

@@ -32,6 +32,8 @@ class Model:
         self.body, self.bodies = family.bodies.get(head, family.body), {family.body, *family.bodies.values()}
         self.fixed, self.divided, self.aliases = family.fixed, family.divided, family.aliases
         self.reads_packed_rows = family.reads_packed_rows
+        self.words = f"{self.body}.{family.words}.weight" if family.words and head is not Head.MASKED_LM else ""
+        """The table of tokens, if only the input's tokens are looked up in it."""
         self._config, self._head, self._outputs = config, head, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)

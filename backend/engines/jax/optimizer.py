@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from backend import registry
@@ -38,23 +39,32 @@ class Optimizer:
         self._limit, self._rates = training.max_gradient_norm, rates
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validate(kind.Settings, training.optimizer_options, "training.optimizer_options")
-        decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
-        self._rule = _rule(training, options, decays)
+        self._decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
+        self._rule = _rule(training, options, self._decays)
 
     def init(self, parameters: Parameters) -> State:
         """The initial state of the parameters."""
         return self._rule.init(parameters)
 
-    def step(
-        self, parameters: Parameters, state: State, gradients: Parameters, learning_rate: jax.Array
-    ) -> tuple[Parameters, State, jax.Array]:
-        """New parameters and state, and the gradients' norm before clipping."""
+    def clip(self, gradients: Parameters) -> tuple[Parameters, jax.Array]:
+        """The clipped gradients, and their norm before."""
         norm = optax.tree.norm(gradients)
         if self._limit is not None:
             scale = 1.0 / jnp.maximum((norm + _CLIPPING_EPSILON) / self._limit, 1.0)
             gradients = {name: value * scale for name, value in gradients.items()}
+        return gradients, norm
+
+    def decay_factor(self, name: str, learning_rate: np.float32) -> np.float32:
+        """What decoupled weight decay multiplies a parameter by, in float32 as in the step."""
+        rate = learning_rate * np.float32(self._rates[name])
+        return np.float32(1.0) - rate * np.float32(self._decays[name])
+
+    def step(
+        self, parameters: Parameters, state: State, gradients: Parameters, learning_rate: jax.Array
+    ) -> tuple[Parameters, State]:
+        """New parameters and state, from clipped gradients."""
         rates = {name: learning_rate * self._rates[name] for name in parameters}
-        return *self._rule.step(parameters, state, gradients, rates), norm
+        return self._rule.step(parameters, state, gradients, rates)
 
 
 def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) -> UpdateRule:

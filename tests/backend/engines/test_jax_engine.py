@@ -201,7 +201,8 @@ def test_five_steps_of_an_optimizer_equal_those_of_torch(
 def test_gradients_as_small_as_their_limit_are_clipped_as_in_torch():
     training = TrainingSection(optimizer="sgd", weight_decay=0.0, max_gradient_norm=1e-6)
     optimizer, still = Optimizer(training, frozenset(), {"weight": 1.0}), {"weight": np.zeros(4, np.float32)}
-    found, _, _ = optimizer.step(still, optimizer.init(still), {"weight": np.full(4, 1e-6, np.float32)}, 1.0)
+    gradients, _ = optimizer.clip({"weight": np.full(4, 1e-6, np.float32)})
+    found, _ = optimizer.step(still, optimizer.init(still), gradients, 1.0)
     weight = torch.nn.Parameter(torch.zeros(4))
     weight.grad = torch.full((4,), 1e-6)
     torch.nn.utils.clip_grad_norm_([weight], 1e-6)

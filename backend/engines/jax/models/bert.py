@@ -19,6 +19,7 @@ from backend.engines.jax.layers import (
     join_heads,
     row_bias,
     split_heads,
+    word_ids,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
 
@@ -36,7 +37,7 @@ class _Embeddings(nnx.Module):
         ids = arrays["input_ids"]
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
         positions = arrays.get("position", jnp.arange(ids.shape[1])[None])  # (batch or 1, length)
-        x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
+        x = self.word_embeddings(word_ids(arrays)) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
         x = x + self.position_embeddings(positions)
         return dropout(self.LayerNorm(x), self._rate, noise)
 
@@ -210,6 +211,7 @@ def check(config: Config) -> None:
 _TOPS = HeadModules("bert", lambda config: Body(config, pooler=False), "hidden_size")
 FAMILY = Family(
     body="bert",
+    words="embeddings.word_embeddings",
     reads_packed_rows=True,
     check=check,
     heads={

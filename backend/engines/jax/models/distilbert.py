@@ -19,6 +19,7 @@ from backend.engines.jax.layers import (
     join_heads,
     row_bias,
     split_heads,
+    word_ids,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, first_token, refuse_unless
 
@@ -33,7 +34,7 @@ class _Embeddings(nnx.Module):
         self._rate = config["dropout"]
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        ids = arrays["input_ids"]
+        ids = word_ids(arrays)
         positions = arrays.get("position", jnp.arange(ids.shape[1])[None])  # (batch or 1, length)
         x = self.word_embeddings(ids) + self.position_embeddings(positions)  # (batch, length, hidden_size)
         return dropout(self.LayerNorm(x), self._rate, noise)
@@ -149,6 +150,7 @@ def check(config: Config) -> None:
 _TOPS = HeadModules("distilbert", Body, "dim")
 FAMILY = Family(
     body="distilbert",
+    words="embeddings.word_embeddings",
     reads_packed_rows=True,
     check=check,
     heads={

@@ -37,6 +37,8 @@ class Family:
     """The attribute in heads that call it otherwise."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names under which a file may hold a parameter, or hold it twice; without the body's attribute."""
+    words: str = ""
+    """The table of tokens in the body, if nothing but the input's tokens is looked up in it, as `layers.word_ids`."""
     reads_packed_rows: bool = False
     """Whether its classes read rows that `packed_rows` has packed."""
     divided: Rules = field(default_factory=dict)

@@ -7,7 +7,7 @@ from flax import nnx
 from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
-from backend.engines.jax.layers import DropoutKeys, Embedding, LayerNorm, Linear, activation, dropout
+from backend.engines.jax.layers import DropoutKeys, Embedding, LayerNorm, Linear, activation, dropout, word_ids
 from backend.engines.jax.models.bert import Encoder, head_dropout
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
@@ -25,7 +25,7 @@ class _Embeddings(nnx.Module):
         ids = arrays["input_ids"]
         positions = self._positions(ids, arrays.get("position"))  # (batch, length)
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
-        x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
+        x = self.word_embeddings(word_ids(arrays)) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
         x = x + self.position_embeddings(positions)
         return dropout(self.LayerNorm(x), self._rate, noise)
 
@@ -138,6 +138,7 @@ def family(architecture: str) -> Family:
     """The family of RoBERTa and of models that differ only by name."""
     return Family(
         body="roberta",
+        words="embeddings.word_embeddings",
         reads_packed_rows=True,
         check=check,
         heads={
