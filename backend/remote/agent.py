@@ -101,6 +101,8 @@ class _Agent:
                 self._send(_started(self._run(run)))
             case protocol.Follow():
                 self._follow(received)
+            case protocol.Ask():  # the run that it followed had just ended
+                pass
             case _:
                 raise InputError("the agent does not know what to do with this message; update Burnish")
 

@@ -23,7 +23,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, exit_code
 from backend.contract.safe_files import open_inside, read_unlinked, write_whole
 from backend.contract.safe_text import one_line, parse_json
-from backend.remote import protocol
+from backend.remote import protocol, slurm
 from backend.remote.connection import Connection, connect
 from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, is_copied
 
@@ -105,7 +105,6 @@ class _Mirror:
     def follow(self) -> int:
         """Follow over one connection. Raises ConnectionLost; OSError if something cannot be written here."""
         self._connected = None
-        self._held = b""
         self._asked.clear()  # a request may have been lost with the connection
         try:
             machine = find_machine(self._remote.machine)
@@ -125,7 +124,7 @@ class _Mirror:
                     case protocol.SpecResolved(spec=spec):
                         self._take_spec(spec)
                     case protocol.Ended(life="lost") if self._may_restart():
-                        self._restart(connection)
+                        self._restart(connection, machine)
                         self._ask_to_follow(connection, machine)
                     case protocol.Ended():
                         return self._end(received)
@@ -137,20 +136,24 @@ class _Mirror:
                     return self.detach()
 
     def _ask_to_follow(self, connection: Connection, machine: Machine) -> None:
+        self._held = b""  # it is sent again
         offsets = {EVENTS: self._state.events, LOG: self._state.log}
         connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints))  # fmt: skip
 
     def _may_restart(self) -> bool:
         """Whether to continue a run whose supervisor there is gone, as after a restart of that computer."""
+        if self._held or self._folder.open_request() in ENDS:  # it has said how it ended, or is not to continue
+            return False
         if self._state.step > self._lost_at:
             self._restarts = 0
         hardware = spec_file.read_run(self._folder.spec).get("hardware", {})
         return self._restarts < hardware.get("max_restarts", 0)
 
-    def _restart(self, connection: Connection) -> None:
+    def _restart(self, connection: Connection, machine: Machine) -> None:
         """Continue the run there. Raises InputError if that is refused."""
         self._restarts, self._lost_at = self._restarts + 1, self._state.step
-        connection.ask(protocol.Resume(run=self._remote.run), protocol.Started)
+        script = slurm.script_of(machine, spec_file.read_run(self._folder.spec))
+        connection.ask(protocol.Resume(run=self._remote.run, script=script), protocol.Started)
         sentence = message(
             "the processes of the run on {machine} were gone. Restarted from its last checkpoint",
             machine=self._remote.machine,

@@ -313,6 +313,42 @@ def test_run_that_was_lost_there_and_cannot_restart_says_why(far: FarRun, near: 
     assert "restarted" not in _warnings(near)
 
 
+@pytest.mark.parametrize("state", ["finished", "paused", "failed"])
+def test_run_that_said_how_it_ended_is_not_restarted(far: FarRun, near: RunFolder, state: str) -> None:
+    near.spec.write_text("hardware: {max_restarts: 1}\n")
+    far.step(3)
+    far.append(events.RunFinished(time=2.0, state=state, step=3))
+    far.die()
+    Mirror(near).join()
+    assert _last(near).state == state
+    assert near.events.read_bytes() == far.folder.events.read_bytes()
+
+
+def test_run_that_was_lost_when_it_should_pause_is_not_restarted(far: FarRun, near: RunFolder, until: Until) -> None:
+    near.spec.write_text("hardware: {max_restarts: 1}\n")
+    far.step(1)
+    copying = Mirror(near)
+    near.request("pause")
+    until(lambda: far.folder.open_request() == "pause")
+    far.die()
+    assert copying.join() == 1
+    assert "ended on lab without saying how" in _last(near).message
+
+
+def test_run_that_was_lost_on_a_cluster_is_submitted_again(far: FarRun, near: RunFolder, machine: Machine, tmp_path: Path) -> None:  # fmt: skip
+    from backend.contract.machines import write_machines
+
+    near.spec.write_text("hardware: {max_restarts: 1}\n")
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.write_text("#!/bin/sh\necho 'sbatch: error: no more jobs today' >&2; exit 1\n")
+    sbatch.chmod(0o755)
+    write_machines({"lab": machine.model_copy(update={"scheduler": "slurm"})})
+    far.step(1)
+    far.die()
+    assert Mirror(near).join() == 1
+    assert "Slurm refuses the job: no more jobs today" in _last(near).message
+
+
 def test_supervisor_killed_there_is_told_here(far: FarRun, near: RunFolder) -> None:
     far.step(1)
     far.die()
