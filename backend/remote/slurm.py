@@ -77,7 +77,9 @@ def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
 
     Each host of a run is a task on a node of its own. They find each other through Slurm.
     """
-    hosts = spec["hardware"].get("hosts", 1) if isinstance(spec.get("hardware"), dict) else 1
+    hardware = spec.get("hardware")
+    hosts = hardware.get("hosts") if isinstance(hardware, dict) else None
+    hosts = hosts if isinstance(hosts, int) else 1  # a copy's spec may be a stranger's
     asked = {
         "partition": machine.partition,
         "account": machine.account,
@@ -108,11 +110,13 @@ def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
 def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     """Submit a job for the run. Raises InputError with what Slurm says."""
     write_whole(folder.path / SCRIPT, script.encode())
-    folder.write_job_record(JobRecord(""))  # before the job could start
+    if folder.job_record() is None:
+        folder.write_job_record(JobRecord(""))  # before the job could start
     answer = _call("sbatch", "--parsable", SCRIPT, *options, folder=folder.path)
-    if answer.returncode:
+    number = _last_line(answer.stdout).partition(";")[0]
+    if answer.returncode or not _is_job(number):
         raise _refusal(answer)
-    folder.write_job_record(JobRecord(answer.stdout.strip().partition(";")[0]))
+    folder.write_job_record(JobRecord(number))
 
 
 def check(script: str) -> protocol.Devices:
@@ -178,14 +182,20 @@ class Job:
 def job_of(folder: RunFolder) -> Job | None:
     """The job that was submitted last for the run; None if it was started without Slurm."""
     record = folder.job_record()
-    return Job(record) if record is not None and record.job else None
+    return Job(record) if record is not None and _is_job(record.job) else None
+
+
+def _is_job(text: str) -> bool:
+    """Whether it is the number of a job; the record may be a stranger's, and becomes an argument of programs."""
+    return text.isascii() and text.isdecimal()
 
 
 def _look_up(job: str) -> tuple[str, JobRecord] | None:
     """The state and what people are told; None if Slurm does not answer."""
     answer = _call("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T|%r|%S|%e")
-    if answer.returncode == 0 and answer.stdout.strip():
-        state, reason, starts, ends = answer.stdout.splitlines()[0].split("|")
+    found = [line.split("|") for line in answer.stdout.splitlines() if line.count("|") == 3]
+    if answer.returncode == 0 and found:
+        state, reason, starts, ends = found[0]
         is_pending = state in _PENDING
         return state, JobRecord(
             job=job,
@@ -194,10 +204,12 @@ def _look_up(job: str) -> tuple[str, JobRecord] | None:
             starts=_seconds(starts),
             ends=0.0 if is_pending else _seconds(ends),
         )
-    if answer.returncode and "Invalid job id" not in answer.stderr:
+    if answer.stdout.strip() or (answer.returncode and "Invalid job id" not in answer.stderr):
         return None
     # Slurm forgets a job some minutes after its end; its accounting, where there is one, does not.
-    words = _call("sacct", "--noheader", "--allocations", f"--jobs={job}", "--format=State%20").stdout.split()
+    words = list[str]()
+    with suppress(InputError):  # not every cluster has the program
+        words = _call("sacct", "--noheader", "--allocations", f"--jobs={job}", "--format=State%20").stdout.split()
     return (words[0] if words and words[0] in _ENDS else "GONE"), JobRecord(job)
 
 
@@ -228,7 +240,7 @@ def _call(
 
 
 def _refusal(answer: "subprocess.CompletedProcess[str]") -> InputError:
-    reason = _last_line(answer.stderr)
+    reason = _last_line(answer.stderr) or _last_line(answer.stdout) or message("no reason given")
     if "invalid partition" not in answer.stderr.lower():
         return InputError("Slurm refuses the job: {reason}", reason=reason)
     known = [partition.split(",")[0] for partition in _list_partitions()]

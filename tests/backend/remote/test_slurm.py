@@ -234,6 +234,41 @@ def test_record_of_a_stranger_is_still_described(time: float) -> None:
     assert record.describe_running() == f"Slurm job {'7' * 100}"
 
 
+def test_job_has_ended_without_the_program_sacct(cluster: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    (tmp_path / "slurm" / "sacct").unlink()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}/nowhere")
+    (tmp_path / "slurm" / "squeue").write_text("#!/bin/sh\necho 'Invalid job id specified' >&2; exit 1\n")
+    job = slurm.Job(JobRecord("7"))
+    job.poll()
+    assert job.has_ended
+
+
+@pytest.mark.parametrize("words", ["Welcome to the cluster", "RUNNING|None", "a|b|c|d|e"])
+def test_nonsense_from_squeue_ends_nothing(cluster: FakeSlurm, tmp_path: Path, words: str) -> None:
+    (tmp_path / "slurm" / "squeue").write_text(f"#!/bin/sh\necho '{words}'\n")
+    job = slurm.Job(JobRecord("7"))
+    job.poll()
+    assert not job.has_ended
+
+
+@pytest.mark.parametrize("number", ["", "--user=me", "7 8", "Submitted"])
+def test_what_is_not_a_number_is_not_a_job(cluster: FakeSlurm, tmp_path: Path, number: str) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_job_record(JobRecord(number))
+    assert slurm.job_of(folder) is None
+    (tmp_path / "slurm" / "sbatch").write_text(f"#!/bin/sh\necho '{number}'\n")
+    with pytest.raises(InputError, match="Slurm refuses the job"):
+        slurm.submit(folder, "", ())
+
+
+def test_refused_job_leaves_the_earlier_one_on_record(cluster: FakeSlurm, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_job_record(JobRecord("7"))
+    with pytest.raises(InputError, match="no partition"):
+        slurm.submit(folder, "#SBATCH --partition=nope", ())
+    assert folder.job_record() == JobRecord("7")
+
+
 # The batch script
 
 
@@ -260,6 +295,13 @@ def test_run_of_several_hosts_is_a_task_on_each_node() -> None:
     script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"engine": "jax", "hosts": 4}})
     assert "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=1\n" in script
     assert '\nsrun burnish resume "$run" "$@" &' in script
+
+
+@pytest.mark.parametrize("hosts", ["2\ntouch hurt", [4], None])
+def test_number_of_hosts_of_a_stranger_is_no_line_of_the_script(hosts: object) -> None:
+    script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"hosts": hosts}})
+    assert "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n" in script
+    assert "hurt" not in script
 
 
 HOSTILE = ["it's here", "$(touch hurt)", "a;touch hurt", "`touch hurt`", "-rf", "#", "ä ö\\", 'a"b']
