@@ -128,7 +128,8 @@ def test_mirror_that_was_killed_follows_the_same_job_again(burnish: Burnish, clu
 
 def test_limit_before_the_first_checkpoint_is_not_tried_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     near = _start(burnish, spec, runs, *ENDLESS)
-    until(lambda: run_folders(place / "runs")[0].has_engine())
+    log = run_folders(place / "runs")[0].path / "job-1.log"
+    until(lambda: log.exists() and "Ctrl-C stops it" in log.read_text())  # from then on it handles the signal
     cluster.warn()
     until(lambda: near.life() == "ended")
     line = _line(burnish)
