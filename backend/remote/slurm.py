@@ -52,11 +52,13 @@ run=$PWD
 # Slurm sends USR1 before the time limit. Then the run saves a checkpoint, burnish exits with 75, and the job is queued again.
 trap 'warned=yes; kill -USR1 "$burnish"' USR1
 before=$(ls "$run/checkpoints" 2> /dev/null)
+# The options of a job that is queued again have changed the run already, once it has started after they were given.
+[ "${{SLURM_RESTART_COUNT:-0}}" != 0 ] && [ "$run/process.json" -nt "$run/{script}" ] && set --
 {command} resume "$run" "$@" &
 burnish=$!
 wait "$burnish"; code=$?
 while kill -0 "$burnish" 2> /dev/null; do wait "$burnish"; code=$?; done
-if [ "$code" = 75 ] && [ "$warned" = yes ]; then
+if [ "$code" = 75 ] && [ "$warned" = yes ] && [ ! -e "$run/stop" ] && [ ! -e "$run/pause" ]; then
   if [ "$(ls "$run/checkpoints" 2> /dev/null)" != "$before" ]; then
     scontrol requeue "$SLURM_JOB_ID"
   else
@@ -104,6 +106,7 @@ def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
         setup="".join(f"{line}\n" for line in [*commands, *machine.setup.splitlines()]),
         command=("srun " if hosts != 1 else "") + shlex.quote(machine.command),
         no_progress=_NO_PROGRESS,
+        script=SCRIPT,
     )
 
 

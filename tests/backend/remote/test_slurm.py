@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -303,6 +304,46 @@ def test_number_of_hosts_of_a_stranger_is_no_line_of_the_script(hosts: object) -
     script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"hosts": hosts}})
     assert "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n" in script
     assert "hurt" not in script
+
+
+_SAVES_WHEN_WARNED = """#!/bin/bash
+trap 'mkdir -p checkpoints/5; touch "$STOP"; exit 75' USR1
+printf "%s\\n" "$@" > options; mv options got
+while :; do sleep 0.05; done
+"""
+
+
+@pytest.mark.parametrize(("request_name", "is_queued_again"), [("checkpoint", True), ("stop", False), ("pause", False)])
+def test_job_whose_run_is_to_end_is_not_queued_again(cluster: FakeSlurm, tmp_path: Path, until: Until, request_name: str, is_queued_again: bool) -> None:  # fmt: skip
+    program = tmp_path / "saves"
+    program.write_text(_SAVES_WHEN_WARNED)
+    program.chmod(0o755)
+    script = slurm.batch_script(Machine(scheduler="slurm", command=str(program)), {})
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "job.sh").write_text(script)
+    job = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path / "run", env={**os.environ, "STOP": request_name})
+    until((tmp_path / "run" / "got").exists)
+    job.send_signal(signal.SIGUSR1)
+    assert job.wait() == 75
+    assert (tmp_path / "slurm" / "requeued").exists() == is_queued_again
+
+
+@pytest.mark.parametrize(("restarts", "started", "options"), [("0", 3, ["--set", "x=1"]), ("1", 3, []), ("1", 1, ["--set", "x=1"])])  # fmt: skip
+def test_options_change_the_run_once(tmp_path: Path, restarts: str, started: int, options: list[str]) -> None:
+    program = tmp_path / "burnish"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > got\n')
+    program.chmod(0o755)
+    (tmp_path / "job.sh").write_text(slurm.batch_script(Machine(scheduler="slurm", command=str(program)), {}))
+    (tmp_path / "process.json").touch()
+    os.utime(tmp_path / "job.sh", (2, 2))
+    os.utime(tmp_path / "process.json", (started, started))
+    subprocess.run(
+        ["bash", "job.sh", "--set", "x=1"],
+        cwd=tmp_path,
+        env={**os.environ, "SLURM_RESTART_COUNT": restarts},
+        check=True,
+    )
+    assert (tmp_path / "got").read_text().splitlines() == ["resume", str(tmp_path), *options]
 
 
 HOSTILE = ["it's here", "$(touch hurt)", "a;touch hurt", "`touch hurt`", "-rf", "#", "ä ö\\", 'a"b']
