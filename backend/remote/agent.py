@@ -318,8 +318,9 @@ def _life(folder: RunFolder, job: slurm.Job | None) -> str:
 def _make_requests(folder: RunFolder, job: slurm.Job | None, requests: list[str]) -> None:
     """Make requests to the run once it can obey; one that ends a run whose job is pending cancels the job."""
     if job is not None and job.is_pending and (ending := [kind for kind in requests if kind in ENDS]):
-        job.cancel(ENDS[ending[0]])
-        requests.clear()
+        if job.cancel(ENDS[ending[0]]):
+            requests.clear()
+        return
     # Before a job's run has an engine, its supervisor would remove the request as one to an earlier attempt.
     if job is None or folder.has_engine():
         while requests:

@@ -147,7 +147,7 @@ class Job:
         self.has_changed = False
         """Whether the last call of `poll` found something new."""
         self._end_state = ""
-        self._asked = -POLL_SECONDS
+        self._asked = self._cancelled = -POLL_SECONDS
 
     def poll(self) -> None:
         """Ask Slurm, if it was not asked lately."""
@@ -158,10 +158,17 @@ class Job:
         self.state, self.record = _look_up(self.record.job) or (self.state, self.record)
         self.has_changed = self.record != before
 
-    def cancel(self, end_state: str) -> None:
-        """Cancel it while it is pending; the run ends in this state."""
-        cancel(self.record.job)
+    def cancel(self, end_state: str) -> bool:
+        """Cancel it while it is pending, so that the run ends in this state; False if Slurm does not do that now."""
+        if time.monotonic() - self._cancelled < POLL_SECONDS:
+            return False
+        self._cancelled = time.monotonic()
+        try:
+            cancel(self.record.job)
+        except InputError:
+            return False
         self._end_state = end_state
+        return True
 
     @property
     def is_pending(self) -> bool:

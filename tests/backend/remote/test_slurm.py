@@ -271,6 +271,21 @@ def test_refused_job_leaves_the_earlier_one_on_record(cluster: FakeSlurm, tmp_pa
     assert folder.job_record() == JobRecord("7")
 
 
+def test_job_is_cancelled_as_soon_as_slurm_answers(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, tmp_path: Path, until: Until) -> None:  # fmt: skip
+    cluster.hold()
+    near = _start(burnish, spec, runs)
+    until(near.waits)
+    program, tried = tmp_path / "slurm" / "scancel", tmp_path / "tried"
+    program.rename(tmp_path / "slurm" / "answers")
+    program.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(tried))}; exit 1\n")
+    program.chmod(0o755)
+    assert burnish("stop", near.path).returncode == 0
+    until(tried.exists)
+    (tmp_path / "slurm" / "answers").replace(program)
+    until(lambda: near.life() == "ended")
+    assert (_line(burnish)["state"], cluster.state) == ("stopped", "CANCELLED")
+
+
 # The batch script
 
 
