@@ -237,14 +237,14 @@ class _Agent:
         folder = self._run(asked.run)
         offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
         job, requests = slurm.job_of(folder), list[str]()
-        is_resolved = job is None
+        resolved = ""
         while True:
             life = _life(folder, job)  # before the last look, so that nothing is missed
             if job is not None and job.has_changed:
                 self._send(protocol.JobChanged(record=job.record))
-            if not is_resolved and folder.process_record() is not None:
-                self._send(protocol.SpecResolved(spec=_started(folder).spec))
-                is_resolved = True
+            if job is not None and folder.process_record() is not None and (spec := _started(folder).spec) != resolved:
+                self._send(protocol.SpecResolved(spec=spec))
+                resolved = spec
             for name in GROWING:
                 offsets[name] = self._send_growth(folder, name, offsets.get(name, 0))
             self._send_files(folder, RECORDS, files)
