@@ -121,6 +121,7 @@ class _Mirror:
                         self._take(received, content)
                     case protocol.JobChanged(record=record):
                         self._folder.write_job_record(record)
+                        self._asked.clear()  # a job that is queued again starts without the requests to the one before
                     case protocol.SpecResolved(spec=spec):
                         self._take_spec(spec)
                     case protocol.Ended(life="lost") if self._may_restart():

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine, write_machines
 from backend.contract.processes import python_command
-from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.folder import ProcessRecord, RunFolder, run_folders, write_json
 from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
-from backend.remote import slurm
+from backend.remote import mirror, slurm
 from tests.backend.remote.fake_slurm import FakeSlurm
 from tests.backend.remote.remote_runs import Burnish, losses
 
@@ -136,6 +137,26 @@ def test_limit_before_the_first_checkpoint_is_not_tried_again(burnish: Burnish, 
     line = _line(burnish)
     assert (line["state"], line["step"], cluster.state) == ("interrupted", 0, "FAILED")
     assert "the time limit came before a new checkpoint" in str(line["message"])
+
+
+def test_request_to_stop_outlives_a_job_that_is_queued_again(cluster: FakeSlurm, tmp_path: Path, place: Path, until: Until) -> None:  # fmt: skip
+    far, near = RunFolder(place / "runs" / "reviews"), RunFolder(tmp_path / "runs" / "reviews")
+    for folder in (far, near):
+        folder.path.mkdir(parents=True)
+        folder.spec.write_text("model: {name_or_path: bert, tokenizer: null}\ndata: {}\n")
+    far.write_process_record(ProcessRecord(1, "node", "boot", 1, 1, 1.0))
+    far.write_job_record(JobRecord("1"))
+    write_json(near.remote, {"machine": "cluster", "run": str(far.path)})
+    cluster.state = "RUNNING"
+    copying = threading.Thread(target=mirror.run, args=(near,), daemon=True)
+    copying.start()
+    near.request("stop")
+    until(lambda: far.open_request() == "stop")
+    far.clear_requests()  # the node failed, and the next attempt knows nothing of it
+    cluster.state = "PENDING"
+    until(lambda: not copying.is_alive())
+    assert cluster.state == "CANCELLED"
+    assert '"state":"stopped"' in near.events.read_text()
 
 
 def test_job_is_cancelled_at_once_and_continued_by_another(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
