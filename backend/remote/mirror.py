@@ -147,8 +147,9 @@ class _Mirror:
             return False
         if self._state.step > self._lost_at:
             self._restarts = 0
-        hardware = spec_file.read_run(self._folder.spec).get("hardware", {})
-        return self._restarts < hardware.get("max_restarts", 0)
+        hardware = spec_file.read_run(self._folder.spec).get("hardware")
+        most = hardware.get("max_restarts") if isinstance(hardware, dict) else None
+        return isinstance(most, int) and self._restarts < most
 
     def _restart(self, connection: Connection, machine: Machine) -> None:
         """Continue the run there. Raises InputError if that is refused."""
@@ -233,8 +234,14 @@ class _Mirror:
     def _take_spec(self, text: str) -> None:
         """Take the other computer's spec, but with the paths of this one."""
         before = spec_file.read_run(self._folder.spec)
-        paths = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
-        spec = spec_file.set_values(spec_file.parse(text), {**paths, "data": before["data"]})
+        try:
+            paths = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
+            spec = spec_file.set_values(spec_file.parse(text), {**paths, "data": before["data"]})
+        except (KeyError, TypeError, AttributeError):  # one of them is no spec
+            raise InputError(
+                "the other computer sent something unknown ({error}); update Burnish there",
+                error=self._folder.spec.name,
+            ) from None
         write_whole(self._folder.spec, spec_file.dump(spec).encode())
 
     def _take_events(self, piece: protocol.Piece, content: bytes) -> None:

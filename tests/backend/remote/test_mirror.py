@@ -435,6 +435,23 @@ def test_file_without_room_is_not_taken(near: RunFolder, use_ssh: UseSsh, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("ours", "message", "words"),
+    [
+        ("model: {name_or_path: x, tokenizer: y}\ndata: {}\n", {"message": "SpecResolved", "spec": "- 1"}, "unknown (spec.yaml)"),
+        ("version: 1\n", {"message": "SpecResolved", "spec": "version: 1"}, "unknown (spec.yaml)"),
+        ("hardware: [1]\n", {"message": "Ended", "life": "lost"}, "without saying how"),
+        ("hardware: {max_restarts: many}\n", {"message": "Ended", "life": "lost"}, "without saying how"),
+    ],
+)  # fmt: skip
+def test_spec_of_a_stranger_ends_the_copy_in_one_sentence(near: RunFolder, use_ssh: UseSsh, tmp_path: Path, ours: str, message: dict[str, str], words: str) -> None:  # fmt: skip
+    near.spec.write_text(ours)
+    _play(use_ssh, tmp_path)
+    (tmp_path / "pieces").write_text(json.dumps(message) + "\n")
+    assert Mirror(near).join() == 1
+    assert words in _last(near).message
+
+
+@pytest.mark.parametrize(
     "name", ["../../evil", "run.lock", "remote.json", "model/../../evil", "spec.yaml", "stop", "/evil"]
 )
 def test_machine_writes_nothing_but_results(far: FarRun, near: RunFolder, use_ssh: UseSsh, tmp_path: Path, name: str) -> None:  # fmt: skip
