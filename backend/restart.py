@@ -1,5 +1,6 @@
 """Says what a run's process died of, and whether the supervisor restarts the run after it (stdlib only)."""
 
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,11 @@ from pathlib import Path
 from backend.contract.messages import message, plural
 from backend.contract.processes import INTERRUPTIONS
 from backend.contract.run.folder import ENDS, ExitRecord, ProcessRecord, RunFolder
+from backend.contract.safe_files import open_unlinked
+from backend.contract.safe_text import parse_json
+
+LAST_BYTES = 1_000_000
+"""Of the events, in which the last one is."""
 
 
 def count_memory_kills() -> int | None:
@@ -54,7 +60,7 @@ def restart_after(folder: RunFolder, record: ProcessRecord, returncode: int, kil
     """
     if returncode >= 0 or signal.Signals(-returncode).name in (*INTERRUPTIONS, "SIGINT"):
         return None
-    if not folder.exists() or folder.open_request() in ENDS:
+    if not folder.exists() or folder.open_request() in ENDS or _has_said_its_end(folder, record.started):
         return None
     progress = newest_progress(folder)
     before = record.restarts if progress == record.checkpoint else 0
@@ -65,6 +71,19 @@ def restart_after(folder: RunFolder, record: ProcessRecord, returncode: int, kil
     return replace(
         record, attempt=record.attempt + 1, engine_pid=0, checkpoint=progress, restarts=before + 1, died_of=-returncode, killed_by=killed_by
     )  # fmt: skip
+
+
+def _has_said_its_end(folder: RunFolder, started: float) -> bool:
+    """Whether the attempt's last event says how it ended: what a library does while the process exits may crash."""
+    if folder.remote.exists():  # its events bear another computer's clock
+        return False
+    try:
+        with open_unlinked(folder.events) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            last = parse_json(file.read().splitlines()[-1])
+        return last["event"] == "RunFinished" and last["time"] >= started
+    except (OSError, ValueError, LookupError, TypeError):  # there is none
+        return False
 
 
 def newest_progress(folder: RunFolder) -> int:

@@ -56,6 +56,14 @@ def test_run_that_said_how_it_ended_does_not_restart(folder: RunFolder, supervis
     assert attempts(folder) == 1
 
 
+@pytest.mark.parametrize(("when", "count"), [("time.time()", 1), ("1.0", 2)])
+def test_run_that_crashes_after_its_end_does_not_restart(folder: RunFolder, supervise, when: str, count: int) -> None:
+    """The end of an earlier attempt does not count."""
+    ends = f'import time\n(folder / "events.jsonl").write_text(\'{{"event":"RunFinished","time":%f}}\\n\' % {when})\n'
+    supervise(f"{DIES}{ends}os.kill(os.getpid(), signal.SIGSEGV)", max_restarts=3).wait()
+    assert attempts(folder) == count
+
+
 @pytest.mark.parametrize("request_", ["stop", "pause", "interrupt"])
 def test_run_that_was_asked_to_end_does_not_restart(folder: RunFolder, supervise, request_: str) -> None:
     supervise(f"{DIES}{SAVES}(folder / {request_!r}).touch()\n{KILLED}", max_restarts=3).wait()
