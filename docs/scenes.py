@@ -179,6 +179,15 @@ def compare(stage: Stage) -> Any:
     return stage.window
 
 
+def differences(stage: Stage) -> Any:
+    """Whether they differ by more than chance."""
+    compare(stage)
+    compared = stage.page("runs").compared
+    compared.show_side("Differences")
+    until(lambda: compared.differences.model().rowCount() > 0)
+    return stage.window
+
+
 # Predictions
 
 
@@ -363,6 +372,7 @@ SCENES: dict[str, Callable[[Stage], Any]] = {
     "run-samples": run_samples,
     "runs": runs,
     "compare": compare,
+    "compare-differences": differences,
     "predictions": predictions,
     "predictions-wrong": predictions_wrong,
     "predictions-file": predictions_file,
