@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"(?:[^.]+\.)*?\d+\.")
 LIBRARIES_MB, METRICS_MB, _WORD_MB = 385.0, 110.0, 0.0006
 """Resident memory of Python with PyTorch, transformers and the data, what scikit-learn adds, and a tokenizer for each word
 (measured on Linux)."""
-_SCATTER, _KEPT, _KEPT_BY_ADAPTER = 1.05, 1.15, 1.3
+_SCATTER, _KEPT, _KEPT_BY_ADAPTER = 1.05, 1.2, 1.3
 """What blocks of many sizes take as a multiple of their sum: freed ones returned, kept, and kept beside an adapter's small ones."""
 _BESIDE_COPY = 0.55
 """The share of a step that is there before the copy of a checkpoint is written (measured)."""
