@@ -236,19 +236,21 @@ _SCORES: dict[Kind, Score] = {
     "rouge": _of_rows(_rouge),
     "exact_match": _of_rows(_exact_match),
 }
-_DECLARED: tuple[tuple[Kind, str, str, int], ...] = (
-    ("bleu", "bleu", "BLEU", 100),
-    ("chrf", "chrf", "chrF", 100),
-    ("rouge", "rouge1", "ROUGE-1", 1),
-    ("rouge", "rouge2", "ROUGE-2", 1),
-    ("rouge", "rougeL", "ROUGE-L", 1),
-    ("rouge", "rougeLsum", "ROUGE-Lsum", 1),
-    ("exact_match", "exact_match", "Exact match", 1),
+
+
+def _declare(kind: Kind, highest: int) -> dict[str, Any]:
+    return {
+        "greater_is_better": True, "range": (0, highest), "tasks": _TASKS,
+        "score": _SCORES[kind], "resampling": _RESAMPLINGS[kind],
+    }  # fmt: skip
+
+
+METRICS = (
+    Metric("bleu", "BLEU", **_declare("bleu", 100)),
+    Metric("chrf", "chrF", **_declare("chrf", 100)),
+    Metric("rouge1", "ROUGE-1", **_declare("rouge", 1)),
+    Metric("rouge2", "ROUGE-2", **_declare("rouge", 1)),
+    Metric("rougeL", "ROUGE-L", **_declare("rouge", 1)),
+    Metric("rougeLsum", "ROUGE-Lsum", **_declare("rouge", 1)),
+    Metric("exact_match", "Exact match", **_declare("exact_match", 1)),
 )
-METRICS = tuple(
-    Metric(
-        name, title, greater_is_better=True, range=(0, highest), tasks=_TASKS,
-        score=_SCORES[kind], resampling=_RESAMPLINGS[kind],
-    )
-    for kind, name, title, highest in _DECLARED
-)  # fmt: skip

@@ -38,6 +38,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         dict[str, int]: {"good": 3},
         dict[str, bool]: {"loss": False},
         dict[str, float]: {"accuracy": 0.5},
+        dict[str, tuple[float, float]]: {"accuracy": (0.4, 0.6)},
         dict[str, float | None]: {"accuracy": 0.9, "f1": None},
         float | None: 0.5,
         str | None: "accuracy",

@@ -29,7 +29,7 @@ def first(burnish: Burnish, clock) -> Iterator[RunFolder]:
     """A run that goes on until it is stopped; its engine is a few lines of Python."""
     run = new_run_folder(burnish.runs, "first")
     run.spec.write_bytes(long(burnish).read_bytes())
-    command = [sys.executable, "-P", "-c", SUPERVISE, str(run.path), UNTIL_STOPPED, "60"]
+    command = [sys.executable, "-P", "-c", SUPERVISE, str(run.path), UNTIL_STOPPED, "60", "0"]
     supervisor = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     wait_for(lambda: (record := run.process_record()) and record.engine_pid, clock)
     yield run
