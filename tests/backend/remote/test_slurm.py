@@ -168,7 +168,7 @@ def test_job_is_cancelled_at_once_and_continued_by_another(burnish: Burnish, clu
     steps = len(losses(near))
     assert burnish("resume", near.path, "--detach", "--set", "hardware.micro_batch_size=4").returncode == 0
     until(lambda: len(losses(near)) > steps)
-    assert spec_file.read_run(near.spec)["hardware"]["micro_batch_size"] == 4  # the job has changed it
+    until(lambda: spec_file.read_run(near.spec)["hardware"]["micro_batch_size"] == 4)  # the job has changed it
     assert burnish("stop", near.path).returncode == 0
     until(lambda: near.life() == "ended")
     assert _line(burnish)["state"] == "stopped"
