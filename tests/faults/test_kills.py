@@ -79,6 +79,8 @@ def test_killed_run_ends_with_the_same_numbers_in_short(
     trial = begin(launcher)
     trial.start(**launcher.spec)
     kill(trial, victims, chance, record_property)
-    assert trial.resumes == 1, trial.sentences  # its supervisor here is the only one that nobody restarts
+    assert trial.resumes <= 1, (
+        trial.sentences
+    )  # its supervisor here is the only one that nobody restarts, if it still lived
     assert_same(trial.folder, undisturbed(launcher))
     trial.assert_nothing_is_left()

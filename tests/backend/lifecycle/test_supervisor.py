@@ -117,7 +117,7 @@ def test_killed_supervisor_takes_its_engine_along_and_the_run_is_lost(
 def test_workers_of_a_lost_run_are_swept_at_the_next_start(folder: RunFolder, supervise, until, alive) -> None:
     supervisor = supervise(STUBBORN_TREE)
     until(lambda: len(list(folder.path.glob("ready*"))) == 4)
-    workers = [int(path.read_text()) for path in folder.path.glob("ready*")]
+    workers = [int(path.name.removeprefix("ready")) for path in folder.path.glob("ready*")]
     supervisor.kill()
     supervisor.wait()
     until(lambda: sum(alive(pid) for pid in workers) == 3)
@@ -188,7 +188,7 @@ def test_engine_that_has_heard_is_given_the_time_that_its_checkpoint_takes(folde
 def test_second_sigterm_ends_the_tree_at_once(folder: RunFolder, supervise, until, alive) -> None:
     supervisor = supervise(STUBBORN_TREE)
     until(lambda: len(list(folder.path.glob("ready*"))) == 4)
-    pids = [int(path.read_text()) for path in folder.path.glob("ready*")]
+    pids = [int(path.name.removeprefix("ready")) for path in folder.path.glob("ready*")]
 
     supervisor.send_signal(signal.SIGTERM)
     until((folder.path / "interrupt").exists)
@@ -214,7 +214,7 @@ def test_sigterm_after_a_schedulers_warning_ends_nothing_by_force(folder: RunFol
 def test_stubborn_tree_is_killed_after_patience(folder: RunFolder, supervise, until, alive) -> None:
     supervisor = supervise(STUBBORN_TREE, polite=0.1)
     until(lambda: len(list(folder.path.glob("ready*"))) == 4)
-    pids = [int(path.read_text()) for path in folder.path.glob("ready*")]
+    pids = [int(path.name.removeprefix("ready")) for path in folder.path.glob("ready*")]
 
     supervisor.send_signal(signal.SIGINT)
 
