@@ -163,7 +163,7 @@ def _trained(folder: Path, hardware: dict) -> dict:
     from backend.contract import spec_file
     from backend.contract.run.folder import RunFolder
     from backend.preflight.resolve import resolve
-    from backend.training.loop import run
+    from backend.training.processes import run
 
     material, number = _again(folder), len(list(folder.glob("run-*")))
     spec = {**material.spec, "hardware": {**material.spec["hardware"], **hardware}}
