@@ -1,6 +1,8 @@
 """What a metric is: a function with its name, title, direction, range and tasks."""
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,3 +45,59 @@ def base_metric(name: str, known: Iterable[str]) -> str | None:
     """The known metric that a name is or is a variant of (`f1_PER`, `dev/f1`); the longest match wins."""
     own = name.rsplit("/", 1)[-1]
     return max((one for one in known if own == one or own.startswith(f"{one}_")), key=len, default=None)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The values of one metric of several runs that differ only in their seed."""
+
+    mean: float
+    deviation: float | None = None
+    """The standard deviation between seeds; None for one value."""
+    interval: Interval | None = None
+    """Student's 95 % interval of the mean over all seeds; None without a deviation."""
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """How the values of several seeds lie."""
+    mean = statistics.fmean(values)
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return Spread(mean)
+    deviation = statistics.stdev(values)
+    half = student_quantile(len(values) - 1) * deviation / math.sqrt(len(values))
+    return Spread(mean, deviation, (mean - half, mean + half))
+
+
+def spreads(runs: Iterable[Mapping[str, float | None]]) -> dict[str, Spread]:
+    """How each metric lies that all runs have as a number."""
+    known = [{name: value for name, value in run.items() if value is not None} for run in runs]
+    return {
+        name: spread([run[name] for run in known])
+        for name in (known[0] if known else ())
+        if all(name in run for run in known)
+    }
+
+
+def student_quantile(freedom: int) -> float:
+    """What Student's t with so many degrees of freedom exceeds, on either side, in 5 % of all cases.
+
+    Source: Abramowitz & Stegun, 26.7.3 and 26.7.4; here because the window has no scipy.
+    """
+    low, high = 0.0, 13.0  # 12.7 for one degree
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_share(middle, freedom) < 0.95 else (low, middle)
+    return low
+
+
+def _student_share(t: float, freedom: int) -> float:
+    """How often Student's t lies between -t and t."""
+    angle = math.atan(t / math.sqrt(freedom))
+    cosine, term, total = math.cos(angle), 1.0, 0.0
+    first = 2 if freedom % 2 else 1
+    if freedom % 2:
+        term = cosine
+    for k in range(first, freedom, 2):
+        total += term
+        term *= cosine**2 * k / (k + 1)
+    return 2 / math.pi * (angle + math.sin(angle) * total) if freedom % 2 else math.sin(angle) * total

@@ -135,7 +135,8 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
         )
     label = task.label_column(columns)
     labels = train.table[label] if label and task.split_by == "label" else None
-    kept, taken = split_off(train, float(fraction), spec.training.seed, task.split_by, labels)
+    seed = spec.training.seed if spec.data.split_seed is None else spec.data.split_seed
+    kept, taken = split_off(train, float(fraction), seed, task.split_by, labels)
     for name, part in (("train", kept), ("validation", taken)):
         if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
             raise InputError(

@@ -27,3 +27,8 @@ class DataSection(Section):
     """Maps the task's inputs to columns of your data, for example `{text: sentence, label: stars}`."""
     max_rows: Annotated[int | None, Field(title="Max rows", ge=1, json_schema_extra={"advanced": True})] = None
     """Use at most this many rows of each split. Empty uses all."""
+    split_seed: Annotated[
+        int | None, Field(title="Split seed", ge=0, lt=2**32, json_schema_extra={"advanced": True})
+    ] = None
+    """Random seed for a validation fraction. Empty uses `training.seed`; the runs of a group share one, so that all are
+    evaluated on the same rows."""

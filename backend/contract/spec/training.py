@@ -6,10 +6,13 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic.config import JsonDict
 
 from backend.contract.messages import message
+from backend.contract.run.group import LARGEST_SEED, MOST_SEEDS
 from backend.contract.spec.auto import AUTO, OrAuto
 from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
+_Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+_SeedCount = Annotated[int, Field(ge=2, le=MOST_SEEDS)]
 ADVANCED: JsonDict = {"advanced": True}
 HIDDEN: JsonDict = {"hidden": True}
 ADAMW = ("adamw", "adamw_8bit", "paged_adamw", "paged_adamw_8bit")
@@ -119,6 +122,34 @@ class TrainingSection(Section):
     """Older checkpoints are deleted. The best one is kept as well."""
     seed: Annotated[int, Field(title="Seed", ge=0, lt=2**32)] = 42
     """Random seed for new weights, data order and dropout. The same spec and seed give the same run."""
+    seeds: Annotated[list[_Seed] | _SeedCount | None, Field(title="Seeds")] = None
+    """Train a group of runs that differ in nothing but the seed, to see how much of a result is luck: a list such as
+    `[1, 2, 3]`, or how many runs, whose seeds count up from `seed`. Empty trains one run."""
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _seeds_differ(cls, seeds: Any, info: ValidationInfo) -> Any:
+        if type(seeds) is int and info.data.get("seed", 0) + seeds - 1 > LARGEST_SEED:
+            raise ValueError(
+                message("so many seeds from training.seed on would exceed the largest, {largest}", largest=LARGEST_SEED)
+            )
+        if not isinstance(seeds, list):
+            return seeds
+        if len(seeds) < 2:
+            raise ValueError(message("a group needs at least two seeds; for one run set training.seed"))
+        if len(seeds) > MOST_SEEDS:
+            raise ValueError(message("a group has at most {most} seeds", most=MOST_SEEDS))
+        twice = next((seed for place, seed in enumerate(seeds) if seed in seeds[:place]), None)
+        if twice is not None:
+            raise ValueError(message("the seed {seed} occurs in it twice", seed=repr(twice)))
+        return seeds
+
+    @property
+    def group_seeds(self) -> tuple[int, ...]:
+        """The seeds of the group that the spec asks for; empty if it asks for one run."""
+        if isinstance(self.seeds, int):
+            return tuple(range(self.seed, self.seed + self.seeds))
+        return tuple(self.seeds or ())
 
     @field_validator("schedule_end")
     @classmethod
