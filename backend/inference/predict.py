@@ -21,6 +21,7 @@ from backend.inference.model import open_model
 from backend.inference.new_file import NewFile, read_new_file
 from backend.inference.spec import spec_of
 from backend.preflight.datasets import choose_columns, drop_unusable, ignore_progress, make_task, misread
+from backend.preflight.session import FeatureSession
 from backend.preflight.timing import Timing, build_timing
 from backend.tasks.task import Predictions, generation, to_predict, trivial_scores, used_columns
 
@@ -50,6 +51,16 @@ class PredictionResult(EvaluationResult):
     output: Path
 
 
+@dataclass(frozen=True)
+class AnsweredFile:
+    """A file with every answer of a model, and what is needed to score others for the same rows."""
+
+    result: EvaluationResult
+    rows: Rows
+    predictions: Predictions
+    session: FeatureSession
+
+
 def evaluate(
     target: str,
     data: Path,
@@ -62,9 +73,7 @@ def evaluate(
 
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
-    started = time.perf_counter()
-    new = read_new_file(target, data, task, changes, report, say, to_predict=False)
-    result, _, _ = _score(new, report, started, labelled=True, say=say)
+    result = answer_file(target, data, task, changes, report, say, labelled=True).result
     if not result.metrics:
         raise InputError(
             "{data}: no row has a label, so nothing can be evaluated; use burnish predict instead",
@@ -89,20 +98,19 @@ def predict(
 
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
-    started = time.perf_counter()
     if parquet is None:  # else it is the run's own file, for the window
         check_output(output, "--output", data)
     if glue is not None:
         check_output(glue, "--glue", data, output)
-    new = read_new_file(target, data, task, changes, report, say)
-    result, rows, predictions = _score(new, report, started, labelled=False, say=say)
+    answered = answer_file(target, data, task, changes, report, say, labelled=False)
+    rows, predictions = answered.rows, answered.predictions
     table, documents = predictions_file.join_predictions(rows, predictions), predictions.documents
     with output_errors(output, "--output", output.parent):
         predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         with output_errors(glue, "--glue", glue.parent):
             predictions_file.write_glue(rows, predictions, glue)
-    return PredictionResult(**vars(result), output=output.absolute())
+    return PredictionResult(**vars(answered.result), output=output.absolute())
 
 
 def generate(
@@ -173,14 +181,25 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
         yield rest
 
 
-def _score(
-    new: NewFile,
+def answer_file(
+    target: str,
+    data: Path,
+    task: str | None,
+    changes: list[str] | None,
     report: Report,
-    started: float,
+    say: Callable[[str], None],
     *,
     labelled: bool,
-    say: Callable[[str], None] = lambda stage: None,
-) -> tuple[EvaluationResult, Rows, Predictions]:
+) -> AnsweredFile:
+    """Answer every row of a file, and measure the answers that are known; `labelled` requires them. See `evaluate`."""
+    started = time.perf_counter()
+    new = read_new_file(target, data, task, changes, report, say, to_predict=not labelled)
+    return _answer_rows(new, report, started, labelled=labelled, say=say)
+
+
+def _answer_rows(
+    new: NewFile, report: Report, started: float, *, labelled: bool, say: Callable[[str], None]
+) -> AnsweredFile:
     spec, rows = new.spec, new.rows
     task, wrong = make_task(spec), misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
@@ -210,4 +229,4 @@ def _score(
         metrics=scored.metrics, intervals=found, trivial=trivial, rows=len(rows), skipped=rows.skipped, timing=timing,
         notes=notes,
     )  # fmt: skip
-    return result, rows, scored.predictions
+    return AnsweredFile(result, rows, scored.predictions, session)

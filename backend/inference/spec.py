@@ -10,6 +10,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
+from backend.contract.run.group import find_group
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec, run_spec
 from backend.inspect.recognition import detected_format
@@ -23,6 +24,7 @@ OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
 _NAMES_COLUMNS = "column_names"
 """What a run says of its files and no file says of itself: the names that `data.columns` and the model's labels go by."""
 _STEP = "step-"
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ def find_target(name: str) -> Target:
         return Target(name, checkpoint.run, checkpoint.folder)
     run = find_run(name, runs_folder())
     if run is None:
+        _refuse_group(name)
         return Target(name)
     if not has_model(run):
         raise InputError(
@@ -48,6 +51,13 @@ def find_target(name: str) -> Target:
             target=name,
         )
     return Target(name, run, run.model)
+
+
+def _refuse_group(name: str) -> None:
+    group = find_group(name, runs_folder())
+    if group is not None:
+        own = ", ".join(run.name for run in group.made_runs()[:_SHOWN])
+        raise InputError("{name}: this is a group of runs; name one of them: {runs}", name=name, runs=own)
 
 
 def spec_of(

@@ -199,7 +199,7 @@ class FeatureSession:
         started = time.perf_counter()
         outputs = self._outputs(source, batch_size, tick)
         predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
-        return ScoredEvaluation(predictions, self._metrics(predictions, rows), time.perf_counter() - started)
+        return ScoredEvaluation(predictions, self.measure(predictions, rows), time.perf_counter() - started)
 
     def _outputs(self, source: Features, batch_size: int, tick: Tick) -> Outputs:
         writes = self.task.evaluates_by == "generate"
@@ -246,7 +246,8 @@ class FeatureSession:
         found = self.task.score(predictions, self.facts)
         return {**found, **compute_metrics(self.spec, predictions.table)} if found else found
 
-    def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
+    def measure(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
+        """The metrics of the rows whose answers are known; empty if there are none."""
         return _of_files(rows, lambda own: self._compute_metrics(predictions if own is None else predictions.take(own)))
 
     def intervals(self, scored: ScoredEvaluation, rows: Rows) -> dict[str, Interval]:

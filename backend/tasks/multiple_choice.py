@@ -1,6 +1,6 @@
 """Multiple choice: which of several endings or answers belongs to a text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -26,7 +26,18 @@ from backend.tasks._choices import (
     read_in_parts,
 )
 from backend.tasks._texts import is_blank, list_reasons, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks
+from backend.tasks.task import (
+    Columns,
+    Facts,
+    Limit,
+    Outputs,
+    Predictions,
+    SplitBy,
+    Use,
+    average,
+    iterate_chunks,
+    log_of,
+)
 
 
 class Settings(Section):
@@ -149,7 +160,16 @@ class MultipleChoice:
         """The most likely choice, in the form of the labels, and every choice's probability."""
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, choices)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-        best, written = logits.argmax(axis=1), Written(facts["labels_are"])
+        return self._choose(log_probabilities, rows, columns, facts)
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """See `Combines`: the choice with the largest mean probability."""
+        names = [name for name in each[0].table.column_names if name.startswith("probability_")]
+        return self._choose(log_of(np.stack([average(each, name) for name in names], axis=1)), rows, columns, facts)
+
+    def _choose(self, log_probabilities: np.ndarray, rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """The predictions by (rows, choices) probabilities."""
+        best, written = log_probabilities.argmax(axis=1), Written(facts["labels_are"])
         ids, called, actual = [np.zeros(0, np.int64)], [], []
         for part in read_in_parts(rows, columns):
             ids.append(_ids(part.numbers(written)))
@@ -160,7 +180,7 @@ class MultipleChoice:
         loss, is_known = np.zeros(len(ids)), (ids != IGNORE).astype(np.float64)
         loss[known] = -log_probabilities[known, ids[known]]
         table = {"prediction": pa.array(called, pa.string()), "actual": pa.array(actual, pa.string())}
-        for index in range(logits.shape[1]):
+        for index in range(log_probabilities.shape[1]):
             table[f"probability_{index}"] = pa.array(np.exp(log_probabilities[:, index]))
         return Predictions(
             pa.table(table), {"loss": (loss, is_known), "accuracy": ((best == ids).astype(np.float64), is_known)}

@@ -1,6 +1,6 @@
 """Question answering: finds the passage that answers a question, or that there is none (SQuAD v1 and v2)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -51,7 +51,18 @@ from backend.tasks._question_answering_features import (
     windows,
 )
 from backend.tasks._texts import is_blank, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks, split_key
+from backend.tasks.task import (
+    Columns,
+    Facts,
+    Limit,
+    Outputs,
+    Predictions,
+    SplitBy,
+    Use,
+    iterate_chunks,
+    split_key,
+    vote,
+)
 
 
 class Settings(Section):
@@ -356,6 +367,16 @@ class QuestionAnswering:
             else:
                 predictions.append(choose_beam(entries, null_scores[row][0] if may_be_none else None, threshold))
         return predictions
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """See `Combines`: the commonest answer, as the first model gives it that has it."""
+        answers = [one.table["prediction"].to_pylist() for one in each]
+        places = [
+            next(number for number, own in enumerate(answers) if own[row] == chosen) * len(rows) + row
+            for row, chosen in enumerate(vote(answers))
+        ]
+        table = pa.concat_tables([one.table for one in each]).take(pa.array(places, pa.int64()))
+        return Predictions(table, self.sums_of(table, rows, columns))
 
     def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
         """See `RebuildsSums`."""

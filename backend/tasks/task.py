@@ -1,6 +1,7 @@
 """The interface of a task: rows to features, outputs to predictions, predictions to scores; never a tensor."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -197,6 +198,37 @@ def sums_of(task: Task, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
     """Sums from a predictions file; empty if the task's metrics need none."""
     own = getattr(task, "sums_of", None)
     return {} if own is None else own(table, rows, columns)
+
+
+class Combines(Protocol):
+    """Additional method of a task whose answers can be averaged or voted on; of generated texts there is no middle."""
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """The predictions of several models together, of the same rows in the same order."""
+        ...
+
+
+def combine(
+    task: Task, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts
+) -> Predictions | None:  # fmt: skip
+    """The predictions of several models together; None if the task has no such thing."""
+    own = getattr(task, "combine", None)
+    return None if own is None else own(each, rows, columns, facts)
+
+
+def average(each: Sequence[Predictions], column: str) -> np.ndarray:
+    """(rows,) the mean of a column of numbers."""
+    return np.mean([one.table[column].to_numpy() for one in each], axis=0)
+
+
+def log_of(probabilities: np.ndarray) -> np.ndarray:
+    """Their logarithms; that of 0 is finite, though no loss is larger."""
+    return np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+
+
+def vote(answers: Iterable[Sequence[Any]]) -> list[Any]:
+    """The commonest of each place's answers, one sequence for each voter; of equally common ones the first voter's."""
+    return [Counter(one).most_common(1)[0][0] for one in zip(*answers, strict=True)]
 
 
 class HasLimits(Protocol):

@@ -1,7 +1,7 @@
 """Text classification: one label per text or pair of texts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, split_key
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, average, log_of, split_key
 
 _HIDDEN = "-1"
 """What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
@@ -190,12 +190,21 @@ class TextClassification:
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
         """The most likely label and every label's probability."""
-        labels, weights = facts["labels"], facts.get("class_weights")
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, labels)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        return self._choose(log_probabilities, rows, columns, facts)
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """See `Combines`: the label with the largest mean probability."""
+        means = np.stack([average(each, f"probability_{label}") for label in facts["labels"]], axis=1)
+        return self._choose(log_of(means), rows, columns, facts)
+
+    def _choose(self, log_probabilities: np.ndarray, rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """The predictions by (rows, labels) probabilities."""
+        labels, weights = facts["labels"], facts.get("class_weights")
         names = np.array(labels, dtype=object)
         table = {
-            "prediction": pa.array(names[logits.argmax(axis=1)], pa.string()),
+            "prediction": pa.array(names[log_probabilities.argmax(axis=1)], pa.string()),
             "actual": _actual(rows, columns, facts),
         }
         for index, label in enumerate(labels):

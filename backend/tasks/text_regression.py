@@ -1,6 +1,6 @@
 """Text regression: one number per text or pair of texts, such as a similarity or a rating."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from backend.contract.spec import Section
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, split_key
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, average, split_key
 
 _HIDDEN = -1.0
 """What the hub's data sets write in every row of a split whose scores are kept secret (STS-B's test rows)."""
@@ -133,12 +133,11 @@ class TextRegression:
     ) -> Predictions:
         """The number itself; `loss` is the squared error."""
         # float32 as the model returns it: its shortest decimal text is what people want to read in the CSV.
-        predicted = np.asarray(outputs["logits"], dtype=np.float32).reshape(len(rows))
-        actual = _scores(rows, columns)
-        known = ~np.isnan(actual)
-        error = np.where(known, predicted.astype(np.float64) - actual, 0.0)
-        table = pa.table({"prediction": predicted, "actual": pa.array(actual, pa.float64(), mask=~known)})
-        return Predictions(table, {"loss": (error**2, known.astype(np.float64))})
+        return _measured(np.asarray(outputs["logits"], dtype=np.float32).reshape(len(rows)), rows, columns)
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """See `Combines`: the mean."""
+        return _measured(average(each, "prediction").astype(np.float32), rows, columns)
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean squared error, both correlations and their mean, as for GLUE's STS-B."""
@@ -147,6 +146,15 @@ class TextRegression:
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
         """Those of the same number for every row."""
         return {"pearson": 0.0, "spearman": 0.0}
+
+
+def _measured(predicted: np.ndarray, rows: Rows, columns: Columns) -> Predictions:
+    """The predictions with these (rows,) float32 numbers."""
+    actual = _scores(rows, columns)
+    known = ~np.isnan(actual)
+    error = np.where(known, predicted.astype(np.float64) - actual, 0.0)
+    table = pa.table({"prediction": predicted, "actual": pa.array(actual, pa.float64(), mask=~known)})
+    return Predictions(table, {"loss": (error**2, known.astype(np.float64))})
 
 
 def _scores(rows: Rows, columns: Columns) -> np.ndarray:

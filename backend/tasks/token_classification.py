@@ -1,6 +1,6 @@
 """Token classification: a tag for every word of a sentence, and the entities that the tags form."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +30,18 @@ from backend.tasks._token_classification_features import (
     word_tokenizer,
     words_of,
 )
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks, split_key
+from backend.tasks.task import (
+    Columns,
+    Facts,
+    Limit,
+    Outputs,
+    Predictions,
+    SplitBy,
+    Use,
+    iterate_chunks,
+    split_key,
+    vote,
+)
 
 _Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]
 
@@ -350,6 +361,12 @@ class TokenClassification:
             {"loss": _tagging.losses(outputs["logits"], features, len(rows))},
             {"predictions.conll": _tagging.conll(words, predicted, actual)},
         )
+
+    def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """See `Combines`: a vote on the tag of every word."""
+        sentences = zip(*(one.table["prediction"].to_pylist() for one in each), strict=True)
+        voted = [" ".join(vote([tags.split(" ") for tags in one])) for one in sentences]
+        return Predictions(each[0].table.set_column(0, "prediction", pa.array(voted, pa.string())))
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Accuracy per word, and precision, recall and F1 of entities, overall and per type, as in seqeval.
