@@ -1,4 +1,4 @@
-"""Tests whether runs differ by more than chance, by the predictions of the validation rows that they share."""
+"""Tests whether runs or groups differ by more than chance, by the predictions of the validation rows that they share."""
 
 import hashlib
 from collections import Counter
@@ -13,14 +13,15 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.messages import message
+from backend.contract.messages import message, plural
 from backend.contract.rpc.predictions import ComparedRuns, PairTest
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.spec import validate
 from backend.data.rows import Rows
 from backend.metrics.metric import Predictions, Sums, declared_metrics, known_rows, resamplings
 from backend.models import saved_model
-from backend.statistics.paired import Resampled, differences, holm, resample
+from backend.statistics.paired import Resampled, differences, group_differences, holm, resample
 from backend.statistics.resampling import FEWEST, Resampling, find_group_column, group_numbers
 from backend.tasks.task import sums_of
 
@@ -29,8 +30,8 @@ ReadTable = Callable[[str], pa.Table]
 
 
 @dataclass(frozen=True)
-class _Predicted:
-    """A run's predictions of its validation rows, and what its task needs to score them."""
+class PredictedRows:
+    """A run's predictions of its validation or test rows, and what its task needs to score them."""
 
     name: str
     folder: RunFolder
@@ -46,15 +47,18 @@ class _Predicted:
         names = self.table.column_names
         return self.table.select(names[: names.index("prediction")])
 
-    def resamplings(self, scored_as: "_Predicted") -> list[Resampling]:
+    @property
+    def rows(self) -> Rows:
+        """The same as the rows of a file."""
+        files, lines = np.zeros(len(self.table), np.int32), np.arange(len(self.table))
+        return Rows(self.inputs, (self.name,), files, lines, self.name)
+
+    def resamplings(self, scored_as: "PredictedRows") -> list[Resampling]:
         """The families of the task's metrics for these rows, with another run's labels and settings, so that both are scored alike.
 
         Raises InputError if the note of that run's model lacks them.
         """
-        rows = Rows(
-            self.inputs, (self.name,), np.zeros(len(self.table), np.int32), np.arange(len(self.table)), self.name
-        )
-        sums: Sums = sums_of(self.task, self.table, rows, self.columns)
+        sums: Sums = sums_of(self.task, self.table, self.rows, self.columns)
         predictions, metrics = Predictions(self.table, sums), declared_metrics(self.task.metrics)
         try:
             return list(resamplings(metrics, predictions, scored_as.facts, scored_as.task.settings).values())
@@ -62,34 +66,51 @@ class _Predicted:
             raise saved_model.damaged_note_error(scored_as.folder.model) from None
 
 
-def compare(folders: Sequence[RunFolder], names: Sequence[str], read: ReadTable) -> ComparedRuns:
-    """Each metric of every pair of runs; `names` are shown, `read` opens a predictions file."""
+def compare(compared: Sequence[RunFolder | RunGroup], names: Sequence[str], read: ReadTable) -> ComparedRuns:
+    """Each metric of every pair of runs and groups; `names` are shown, `read` opens a predictions file."""
     try:
-        every = _align([_open(folder, name, read) for folder, name in zip(folders, names, strict=True)])
-        tests = _correct(_test_pairs(every))
+        opened = [_open(one, name, read) for one, name in zip(compared, names, strict=True)]
+        aligned = iter(_align([run for runs in opened for run in runs]))
+        every = [[next(aligned) for _ in runs] for runs in opened]
+        tests = _correct(_test_pairs(every, names))
     except InputError as reason:
         return ComparedRuns(refusal=str(reason))
-    task, measured = every[0].task, {test.metric for test in tests}
+    task, measured = every[0][0].task, {test.metric for test in tests}
     shown = next(name for name in (task.default_metric, *(test.metric for test in tests)) if name in measured)
     title = next((one.title for one in declared_metrics(task.metrics) if one.name == shown), shown)
     return ComparedRuns(tests=tests, sentences=[_say(test, title) for test in tests if test.metric == shown])
 
 
-def _open(folder: RunFolder, name: str, read: ReadTable) -> _Predicted:
+def _open(compared: RunFolder | RunGroup, name: str, read: ReadTable) -> list[PredictedRows]:
+    """The run, or those of a group that have predictions. Raises InputError if these are none, or a single one."""
+    if isinstance(compared, RunFolder):
+        return [open_run(compared, name, read)]
+    there = [run for run in compared.made_runs() if run.predictions("validation", "parquet").is_file()]
+    if len(there) < 2:
+        raise InputError(
+            "{name}: {count} of its runs have predictions of validation rows; a group is compared by two or more",
+            name=name,
+            count=len(there),
+        )
+    return [open_run(run, run.name, read) for run in there]
+
+
+def open_run(folder: RunFolder, name: str, read: ReadTable, split: str = "validation") -> PredictedRows:
+    """A run's predictions; `name` is shown. Raises InputError if it has none."""
     note = saved_model.read_note(folder.model)
-    path = folder.predictions("validation", "parquet")
+    path = folder.predictions(split, "parquet")
     if note is None or not path.is_file():
         raise InputError("{name} has no predictions of validation rows, so only its metrics are shown", name=name)
     kind = registry.find("task", note["task"]["type"], "task.type")
     task = kind(validate(kind.Settings, note["task"], "task"))
-    table = read(str(path))
-    if not {"prediction", "actual"} <= set(table.column_names):
-        raise InputError("the validation rows of {name} have no known answers", name=name)
-    return _Predicted(name, folder, note["task"]["type"], task, note["facts"], note["columns"], table)
+    return PredictedRows(name, folder, note["task"]["type"], task, note["facts"], note["columns"], read(str(path)))
 
 
-def _align(every: list[_Predicted]) -> list[_Predicted]:
+def _align(every: list[PredictedRows]) -> list[PredictedRows]:
     """The same rows in the same order. Raises InputError if the runs' predictions cannot be compared."""
+    for one in every:
+        if not {"prediction", "actual"} <= set(one.table.column_names):
+            raise InputError("the validation rows of {name} have no known answers", name=one.name)
     first = every[0]
     keys = [list(_keys(one)) for one in every]
     for other, own in zip(every[1:], keys[1:], strict=True):
@@ -132,38 +153,44 @@ def _tokens_of(table: pa.Table) -> list[int]:
     return table["tokens"].to_pylist() if "tokens" in table.column_names else []
 
 
-def _labels_of(one: _Predicted) -> set[str]:
+def _labels_of(one: PredictedRows) -> set[str]:
     return set(one.facts.get("labels", ()))
 
 
-def _keys(one: _Predicted) -> Iterator[bytes]:
+def _keys(one: PredictedRows) -> Iterator[bytes]:
     """What tells each row from others: a digest of its cells in the data and of its answer."""
     columns = [one.inputs[name].to_pylist() for name in sorted(one.inputs.column_names)]
     for cells in zip(*columns, one.table["actual"].to_pylist(), strict=True):
         yield hashlib.blake2b(msgspec.json.encode(cells, enc_hook=str), digest_size=16).digest()
 
 
-def _test_pairs(every: Sequence[_Predicted]) -> list[PairTest]:
+def _test_pairs(every: Sequence[Sequence[PredictedRows]], names: Sequence[str]) -> list[PairTest]:
     """Raises InputError if the runs have no metric that can be tested."""
-    first = every[0]
+    first = every[0][0]
     column = find_group_column(first.inputs, first.columns.get("context"))
     groups = group_numbers(first.table[column]) if column is not None else None
     rows = first.table.num_rows
-    measured = [(one.name, resample(one.resamplings(first), rows, groups)) for one in every]
+    measured = [
+        (name, [resample(one.resamplings(first), rows, groups) for one in runs])
+        for name, runs in zip(names, every, strict=True)
+    ]
     tests = [test for pair in combinations(measured, 2) for test in _test(*pair, rows)]
     if not tests:
         raise InputError("these runs have no metric that can be tested; loss and perplexity need the same tokenizer")
     return tests
 
 
-def _test(first: tuple[str, Resampled], second: tuple[str, Resampled], rows: int) -> list[PairTest]:
+def _test(first: tuple[str, list[Resampled]], second: tuple[str, list[Resampled]], rows: int) -> list[PairTest]:
     (a, own), (b, others) = first, second
+    seeds = len(own), len(others)
+    found = differences(own[0], others[0]) if seeds == (1, 1) else group_differences(own, others)
     return [
         PairTest(
             metric=name, test=one.test, a=a, b=b, values=one.values, difference=one.value, interval=one.interval,
-            p=one.p, p_holm=one.p, rows=rows, detectable=one.detectable, rows_needed=one.rows_needed(rows),
+            p=one.p, p_holm=one.p, rows=rows, detectable=one.detectable, rows_needed=one.rows_needed(rows), seeds=seeds,
+            seeds_needed=one.seeds_needed(),
         )
-        for name, one in differences(own, others).items()
+        for name, one in found.items()
     ]  # fmt: skip
 
 
@@ -179,7 +206,13 @@ def _correct(tests: list[PairTest]) -> list[PairTest]:
 def _say(test: PairTest, title: str) -> str:
     """The result in words; `title` is the metric's."""
     a, b = test.values
-    found = {"a": test.a, "b": test.b, "title": title, "value_a": a, "value_b": b, "rows": test.rows}
+    named = {"a": test.a, "b": test.b}
+    if test.seeds != (1, 1):
+        named = {
+            end: plural("{name} ({count} seed)", "{name} ({count} seeds)", count, name=name)
+            for (end, name), count in zip(named.items(), test.seeds, strict=True)
+        }
+    found = {**named, "title": title, "value_a": a, "value_b": b, "rows": test.rows}
     if test.difference == 0:
         return message("{a} and {b} have the same result on these {rows:,} rows: {title} {value_a:.4g}", **found)
     low, high = test.interval
@@ -189,6 +222,13 @@ def _say(test: PairTest, title: str) -> str:
             "{a} and {b} differ by more than chance: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to {high:.2g} "
             "(p = {p:.2g})",
             **found,
+        )
+    if test.seeds_needed is not None and test.seeds_needed > max(test.seeds):
+        return message(
+            "these {rows:,} rows do not tell {a} and {b} apart: {title} {value_a:.4g} and {value_b:.4g}, a difference of {low:.2g} to "
+            "{high:.2g} (p = {p:.2g}); you would need about {needed:,} seeds of each",
+            **found,
+            needed=test.seeds_needed,
         )
     if test.rows_needed is None or test.rows_needed <= test.rows:  # only for one pair, of so many
         return message(

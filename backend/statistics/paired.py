@@ -1,4 +1,4 @@
-"""Whether two models differ on the same rows: exact McNemar's test, the paired bootstrap, and Holm's correction."""
+"""Whether two models, or two groups of them, differ on the same rows: exact McNemar's test, bootstraps, Holm's correction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.contract.metrics import Interval
-from backend.statistics.resampling import Resampling, draw, percentiles
+from backend.statistics.resampling import LEVEL, Resampling, draw, percentiles
 
 _POWER = 1.959964 + 0.841621
 """Standard errors of a difference that 95 % confidence finds in four of five cases."""
@@ -23,18 +23,30 @@ class Difference:
     p: float
     """How often a difference at least as large would occur if there were none."""
     test: str
-    """`mcnemar_exact` or `paired_bootstrap`."""
+    """`mcnemar_exact`, `paired_bootstrap` or, of several seeds, `bootstrap_seeds_rows`."""
     error: float
     """The standard error."""
+    seed_variances: tuple[float, ...] = ()
+    """Of one seed's value, if both have several; the part of `error` that more rows do not make smaller."""
+    seed_error: float = 0.0
+    """That part."""
 
     @property
     def detectable(self) -> float:
-        """The smallest difference that these rows would show in four of five cases."""
+        """The smallest difference that these rows, and seeds, would show in four of five cases."""
         return _POWER * self.error
 
     def rows_needed(self, rows: int) -> int | None:
-        """About how many such rows would show this difference in four of five cases; None if there is none."""
-        return None if abs(self.value) < _ROUNDING else int(np.ceil(rows * (self.detectable / self.value) ** 2))
+        """About how many such rows would show this difference in four of five cases; None if no number would."""
+        room = (self.value / _POWER) ** 2 - self.seed_error**2
+        return None if room < _ROUNDING**2 else int(np.ceil(rows * (self.error**2 - self.seed_error**2) / room))
+
+    def seeds_needed(self) -> int | None:
+        """About how many seeds of each would show this difference on the same rows; None if no number would."""
+        room = (self.value / _POWER) ** 2 - (self.error**2 - self.seed_error**2)
+        if not self.seed_variances or room < _ROUNDING**2:
+            return None
+        return int(np.ceil(sum(self.seed_variances) / room))
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,58 @@ def differences(first: Resampled, second: Resampled) -> dict[str, Difference]:
             error=float(drawn.std()),
         )
     return found
+
+
+def group_differences(first: Sequence[Resampled], second: Sequence[Resampled]) -> dict[str, Difference]:
+    """The difference of each metric's mean over seeds: several models of one kind or of both, each with another seed.
+
+    Both seeds and rows are a sample. What rows contribute is drawn: the same ones for every model. What seeds contribute
+    follows from how they differ; a single model counts as it is. To draw seeds as well would count twice what depends on
+    both, and understate the spread of few seeds (A. B. Owen, Annals of Applied Statistics 1, 2007), so Student's t is used, with
+    degrees of freedom by Welch and Satterthwaite.
+    """
+    found: dict[str, Difference] = {}
+    for name in (name for name in first[0].drawn if all(name in one.drawn for one in (*first, *second))):
+        own, others = (np.array([one.values[name] for one in models]) for models in (first, second))
+        drawn = np.stack([one.drawn[name] for one in (*first, *second)])  # (models, draws)
+        if np.isfinite(drawn).all() and np.isfinite([*own, *others]).all():
+            found[name] = _difference_of_means(own, others, drawn)
+    return found
+
+
+def _difference_of_means(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> Difference:
+    """`first` and `second` (seeds,) each; `drawn` (all models, draws)."""
+    from scipy.stats import t  # loads slowly
+
+    covariances = np.atleast_2d(np.cov(drawn))
+    own, others = covariances[: len(first), : len(first)], covariances[len(first) :, len(first) :]
+    shared = covariances[: len(first), len(first) :].mean()
+    of_rows = max(0.0, float(_common_variance(own) + _common_variance(others) - 2 * shared))
+    variances = [float(values.var(ddof=1)) if len(values) > 1 else 0.0 for values in (first, second)]
+    of_seeds = [variance / len(values) for variance, values in zip(variances, (first, second), strict=True)]
+    error, value = float(np.sqrt(of_rows + sum(of_seeds))), float(second.mean() - first.mean())
+    bent = sum(part**2 / (len(values) - 1) for part, values in zip(of_seeds, (first, second), strict=True) if part)
+    freedom = error**4 / bent if bent else np.inf
+    half = float(t.ppf((1 + LEVEL) / 2, freedom)) * error
+    p = 2 * float(t.sf(abs(value) / error, freedom)) if error > _ROUNDING else float(abs(value) < _ROUNDING)
+    return Difference(
+        values=(float(first.mean()), float(second.mean())),
+        value=value,
+        interval=(value - half, value + half),
+        p=p,
+        test="bootstrap_seeds_rows",
+        error=error,
+        seed_variances=tuple(variances) if min(len(first), len(second)) > 1 else (),
+        seed_error=float(np.sqrt(sum(of_seeds))),
+    )
+
+
+def _common_variance(covariances: np.ndarray) -> float:
+    """What drawing rows changes in all models alike: the mean covariance of two, or the variance of one."""
+    count = len(covariances)
+    if count == 1:
+        return float(covariances[0, 0])
+    return float((covariances.sum() - np.trace(covariances)) / (count * (count - 1)))
 
 
 def mcnemar(first: np.ndarray, second: np.ndarray) -> float:

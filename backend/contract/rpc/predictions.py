@@ -173,11 +173,11 @@ class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairTest(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of two runs on the same rows; `difference` and `interval` are of `b` less `a`."""
+    """One metric of two runs or groups on the same rows; `difference` and `interval` are of `b` less `a`."""
 
     metric: str
     test: str
-    """`mcnemar_exact` or `paired_bootstrap`."""
+    """`mcnemar_exact`, `paired_bootstrap` or, with a group, `bootstrap_seeds_rows`."""
     a: str
     b: str
     values: tuple[float, float]
@@ -191,7 +191,11 @@ class PairTest(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float
     """The smallest difference that so many rows show in four of five cases."""
     rows_needed: int | None = None
-    """About how many rows would show this difference; None if there is none."""
+    """About how many rows would show this difference; None if there is none, or if it takes more seeds."""
+    seeds: tuple[int, int] = (1, 1)
+    """How many runs of `a` and of `b` were compared; `values` are their means."""
+    seeds_needed: int | None = None
+    """About how many seeds of each would show this difference on the same rows; None if it takes more rows."""
 
 
 class ComparedRuns(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from backend.contract.run.comparison import facts_of
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
@@ -41,16 +42,32 @@ def _measure(arguments: Arguments, report: ReportProgress) -> MeasuredTime:
     return timing_trial.measure(spec, available, report)
 
 
-def compare_runs(folders: Sequence[RunFolder], names: Sequence[str]) -> ComparedRuns:
-    """What differs between runs that are shown under these names, and whether by more than chance. Raises InputError."""
+def compare_runs(compared: Sequence[RunFolder | RunGroup], names: Sequence[str]) -> ComparedRuns:
+    """What differs between runs and groups that are shown under these names, and whether by more than chance.
+
+    A group's losses and what it found are those of its first run. Raises InputError.
+    """
     from backend.helper.queries.predictions import read
     from backend.inspect.run_comparison import compare  # loads scipy
 
-    losses = [
-        _compare_losses(folder, name, folders[0], names[0]) for folder, name in zip(folders[1:], names[1:], strict=True)
-    ]
-    facts = [facts_of(landmarks(folder.events)) for folder in folders]
-    return msgspec.structs.replace(compare(folders, names, read), losses=losses, facts=facts)
+    runs = [one if isinstance(one, RunFolder) else first_run(one) for one in compared]
+    losses = [_compare_losses(run, name, runs[0], names[0]) for run, name in zip(runs[1:], names[1:], strict=True)]
+    facts = [facts_of(landmarks(run.events)) for run in runs]
+    return msgspec.structs.replace(compare(compared, names, read), losses=losses, facts=facts)
+
+
+def first_run(group: RunGroup) -> RunFolder:
+    """The first run that a group has. Raises InputError if it has none."""
+    run = next(iter(group.made_runs()), None)
+    if run is None:
+        raise InputError("{name}: none of this group's runs is there; burnish resume makes them", name=group.name)
+    return run
+
+
+def run_or_group(path: str) -> RunFolder | RunGroup:
+    """What is in this folder."""
+    group = RunGroup(path)
+    return group if group.exists() else RunFolder(path)
 
 
 def _compare_losses(folder: RunFolder, name: str, first: RunFolder, first_name: str) -> str:
@@ -71,7 +88,7 @@ def _compare_losses(folder: RunFolder, name: str, first: RunFolder, first_name: 
 
 def _compare_runs(arguments: Arguments, report: ReportProgress) -> ComparedRuns:
     paths, names = require(arguments, "runs", list), require(arguments, "names", list)
-    return compare_runs([RunFolder(path) for path in paths], [str(name) for name in names])
+    return compare_runs([run_or_group(path) for path in paths], [str(name) for name in names])
 
 
 def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile:

@@ -8,6 +8,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 from backend.helper.queries.predictions import read
 from backend.inspect.run_comparison import compare
 
@@ -169,3 +170,50 @@ def test_texts_are_compared_without_bleu(make_run):
     found = compared(*folders)
     assert "bleu" not in {test.metric for test in found.tests}
     assert "ROUGE-1" in found.sentences[0]
+
+
+@pytest.fixture
+def make_group(tmp_path, make_run):
+    """A group whose runs are right in these shares of rows; its seeds count from 1."""
+
+    def make(name, shares, first=1):
+        group = RunGroup(tmp_path / name)
+        group.path.mkdir()
+        seeds = list(range(1, len(shares) + 1))
+        group.write({"training": {"seeds": seeds}}, [])
+        for seed, share in zip(seeds, shares, strict=True):
+            run = make_run(group.run(seed).name, rights(first + seed, share))
+            run.spec.write_text("name: run")
+        return group
+
+    return make
+
+
+def test_groups_are_compared_by_seeds_and_rows(make_group):
+    found = compared(make_group("old", [0.6, 0.62, 0.61]), make_group("new", [0.9, 0.89], first=10))
+    test = next(one for one in found.tests if one.metric == "accuracy")
+    assert (test.a, test.b, test.seeds, test.test) == ("old", "new", (3, 2), "bootstrap_seeds_rows")
+    assert test.values[0] == pytest.approx(
+        np.mean([rights(1 + seed, share).mean() for seed, share in ((1, 0.6), (2, 0.62), (3, 0.61))])
+    )
+    assert found.sentences[0].startswith("old (3 seeds) and new (2 seeds) differ by more than chance: Accuracy")
+
+
+def test_a_run_is_compared_with_a_group(make_run, make_group):
+    found = compared(make_run("run", rights(1, 0.7)), make_group("group", [0.7, 0.72, 0.68]))
+    assert next(test for test in found.tests if test.metric == "accuracy").seeds == (1, 3)
+    assert found.sentences[0].startswith(f"these {ROWS} rows do not tell run (1 seed) and group (3 seeds) apart")
+
+
+def test_seeds_that_differ_more_than_rows_ask_for_more_seeds(make_group):
+    found = compared(make_group("old", [0.5, 0.9]), make_group("new", [0.7, 0.95], first=10))
+    assert found.sentences[0].endswith("seeds of each")
+
+
+def test_a_group_with_one_predicted_run_is_not_compared(make_run, make_group):
+    group = make_group("group", [0.7, 0.7])
+    group.run(1).predictions("validation", "parquet").unlink()
+    found = compared(make_run("run", rights(1, 0.7)), group)
+    assert (
+        found.refusal == "group: 1 of its runs have predictions of validation rows; a group is compared by two or more"
+    )

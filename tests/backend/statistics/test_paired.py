@@ -5,10 +5,13 @@ import pyarrow as pa
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
+from scipy import stats
 
 from backend.metrics.metric import Predictions, metrics_of, resamplings
 from backend.statistics import resampling
-from backend.statistics.paired import differences, holm, mcnemar, resample
+from backend.statistics.paired import differences, group_differences, holm, mcnemar, resample
+
+SIMULATIONS = 2000
 
 
 def measure_difference(task, tables, facts, groups=None):
@@ -110,3 +113,103 @@ def test_models_that_do_not_differ_are_told_apart_in_one_case_of_twenty(monkeypa
     ]
     assert 0.01 <= np.mean([one["accuracy"].p < 0.05 for one in found]) <= 0.06  # the exact test is cautious
     assert 0.03 <= np.mean([one["f1"].p < 0.05 for one in found]) <= 0.07
+
+
+# Groups
+
+
+def models_of(right):
+    """(seeds, rows) → one model for each seed, as a share of right rows."""
+    ones = np.ones(right.shape[1])
+    return [
+        resample([resampling.Resampling(resampling.ratios({"accuracy": (one, ones)}))], right.shape[1]) for one in right
+    ]
+
+
+def group_difference(first, second):
+    return group_differences(models_of(first), models_of(second))["accuracy"]
+
+
+def additive(rng, rows=300):
+    """Scores of rows and seeds that add up: what depends on both is nothing."""
+    difficulty, gain = rng.normal(0, 1, rows), rng.normal(0.1, 0.5, rows)
+    first = difficulty + rng.normal(0, 0.08, 5)[:, None]
+    return first, difficulty + gain + rng.normal(0, 0.03, 3)[:, None]
+
+
+def test_the_error_of_groups_is_that_of_a_two_level_bootstrap():
+    rng = np.random.default_rng(1)
+    first, second = additive(rng)
+    drawn = []
+    for _ in range(10_000):
+        rows = rng.integers(0, first.shape[1], first.shape[1])
+        # one seed fewer than there are: the variance of so many drawn ones is that of the mean
+        a, b = (rng.integers(0, len(own), len(own) - 1) for own in (first, second))
+        drawn.append(second[b][:, rows].mean() - first[a][:, rows].mean())
+    found = group_difference(first, second)
+    assert found.value == pytest.approx(second.mean() - first.mean())
+    assert found.error == pytest.approx(np.std(drawn), rel=0.03)
+    assert found.test == "bootstrap_seeds_rows"
+
+
+def test_groups_have_students_interval():
+    first, second = additive(np.random.default_rng(2))
+    # rows differ by a constant: nothing but seeds is left, and Welch's test of their means is the oracle
+    second = (
+        first.mean(axis=0)
+        + (second - second.mean(axis=0)).mean(axis=1, keepdims=True)
+        + second.mean(axis=1, keepdims=True)
+    )
+    found = group_difference(first, second)
+    oracle = stats.ttest_ind(second.mean(axis=1), first.mean(axis=1), equal_var=False)
+    assert found.p == pytest.approx(oracle.pvalue, rel=1e-6)
+    assert found.interval == pytest.approx(tuple(oracle.confidence_interval()), rel=1e-6)
+
+
+def test_two_groups_of_one_are_the_paired_bootstrap():
+    first, second = additive(np.random.default_rng(3))
+    alone = differences(models_of(first)[0], models_of(second)[0])["accuracy"]
+    found = group_difference(first[:1], second[:1])
+    assert found.error == pytest.approx(alone.error, rel=1e-3)
+    assert found.seeds_needed() is None
+
+
+def test_the_same_group_does_not_differ():
+    first, _ = additive(np.random.default_rng(4))
+    found = group_difference(first, first)
+    assert found.value == 0
+    assert found.p == 1
+
+
+def test_seeds_that_differ_much_ask_for_more_seeds():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(0, 0.1, 1000)
+    first, second = (rows + rng.normal(mean, 0.1, 3)[:, None] for mean in (0, 0.1))
+    found = group_difference(first, second)
+    assert found.rows_needed(1000) is None
+    wanted = found.seeds_needed()
+    assert wanted > 3
+    error = np.sqrt(sum(found.seed_variances) / wanted)
+    assert abs(found.value) / error == pytest.approx(2.8, rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("of_seed", "of_both"), [(0.0, 1.0), (0.1, 0.5), (0.5, 0.5)])
+@pytest.mark.parametrize("seeds", [(2, 2), (3, 5), (5, 5)])
+def test_intervals_of_groups_hold_the_truth(monkeypatch, of_seed, of_both, seeds):
+    monkeypatch.setattr(resampling, "RESAMPLES", 300)
+    rng, rows, shift = np.random.default_rng(6), 400, 0.2
+    wide = np.sqrt(1 + of_seed**2 + of_both**2)
+    truth = stats.norm.cdf(shift / wide) - 0.5
+    hits = 0
+    for _ in range(SIMULATIONS):
+        difficulty = rng.normal(0, 1, rows)
+        first, second = (
+            (mean + difficulty + rng.normal(0, of_seed, (count, 1)) + rng.normal(0, of_both, (count, rows)) > 0).astype(
+                float
+            )
+            for mean, count in zip((0, shift), seeds, strict=True)
+        )
+        low, high = group_difference(first, second).interval
+        hits += low <= truth <= high
+    assert 0.93 <= hits / SIMULATIONS <= 0.97
