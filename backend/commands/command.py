@@ -10,6 +10,7 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run, run_folders
+from backend.contract.run.group import RunGroup, find_group
 from backend.contract.safe_files import MAX_TEXT, read_regular
 from backend.contract.safe_text import one_line
 
@@ -89,10 +90,18 @@ def require_spec(path: Path) -> None:
 
 
 def requested_run(name_or_path: str) -> RunFolder:
-    """The requested run. Raises InputError that lists the newest runs."""
+    """The requested run. Raises InputError that lists the newest runs, or those of a group."""
     found = find_run(name_or_path, runs_folder())
     if found:
         return found.main_folder()  # a host's folder is not a run
+    if group := find_group(name_or_path, runs_folder()):
+        own = ", ".join(one_line(run.name) for run in group.made_runs()[:SHOWN_RUNS])
+        raise InputError(f"{name_or_path}: this is a group of runs; name one of them: {own}")
     names = [one_line(folder.name) for folder in run_folders(runs_folder())[:SHOWN_RUNS]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")
+
+
+def requested_group(name_or_path: str) -> RunGroup | None:
+    """The requested group; None if the name is that of a run, or of nothing. Raises InputError if it is damaged."""
+    return None if find_run(name_or_path, runs_folder()) else find_group(name_or_path, runs_folder())

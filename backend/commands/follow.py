@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from backend.contract.processes import on_interruption
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, exit_code
+from backend.contract.run.group import RunGroup
 from backend.contract.run.queue import queue_of
 from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
@@ -109,9 +111,13 @@ class EventReader:
 class Follower:
     """Shows a run's events and collects its outcome."""
 
-    def __init__(self, folder: RunFolder, reader: EventReader, screen: ProgressScreen) -> None:
+    def __init__(
+        self, folder: RunFolder, reader: EventReader, screen: ProgressScreen, others: Sequence[RunFolder] = ()
+    ) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
         self._run = folder.main_folder()
+        self._others = others
+        """Runs that are asked the same as this one, such as the others of its group."""
         self._queue = QueueReporter(self._run, screen)
         self._outcome = RunOutcome(self._run)
         self._finished: events.RunFinished | None = None
@@ -141,15 +147,19 @@ class Follower:
         if not self._is_interrupted:
             self._is_interrupted = True
             with suppress(OSError):
-                self._run.request("interrupt")
+                self._request("interrupt")
         if number == signal.SIGTERM and threading.current_thread() is threading.main_thread():
             signal.signal(number, signal.SIG_DFL)
 
     def _stop(self) -> None:
         waits = self._run.waits()
-        self._run.request("stop")
+        self._request("stop")
         doing = "Leaving the queue" if waits else "Stopping after a checkpoint"
         self._screen.line(f"{doing}. Press Ctrl-C again to leave it running on its own.")
+
+    def _request(self, kind: str) -> None:
+        for run in (*(other for other in reversed(self._others) if other.life() == "alive"), self._run):
+            run.request(kind)  # those behind in the queue first, else the next would start
 
     def _follow_to_end(self) -> None:
         alive = True
@@ -246,6 +256,44 @@ class Follower:
             self._outcome.predictions = self._run.path / event.csv
             self._outcome.metrics = dict(event.metrics)
             self._outcome.intervals = event.intervals
+
+
+class GroupFollower:
+    """Follows the runs of a group, one after the other: that is how the queue starts them if they share a device."""
+
+    def __init__(self, group: RunGroup) -> None:
+        self.group = group
+        self._runs: list[tuple[RunFolder, EventReader]] = []
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def add(self, run: RunFolder, start: "Callable[[], subprocess.Popen[bytes]] | None" = None) -> None:
+        """The next run, with what starts it unless it is in progress or over."""
+        reader = EventReader.at_end(run.events)
+        self._started += [start()] if start is not None else []
+        self._runs.append((run, reader))
+
+    def runs_in_progress(self) -> list[RunFolder]:
+        """The runs that have a process."""
+        return [run for run, _ in self._runs if run.life() == "alive"]
+
+    def leave(self) -> None:
+        """Let the runs outlive this process."""
+        for supervisor in self._started:
+            supervisor.returncode = 0
+
+    def watch(self) -> int:
+        """Follow all that are in progress until they are over; returns the exit code. Ctrl-C asks all of them to stop."""
+        codes, alive = [], self.runs_in_progress()
+        for place, (run, reader) in enumerate((run, reader) for run, reader in self._runs if run in alive):
+            screen = ProgressScreen()
+            screen.line(f"{one_line(run.name)}: run {place + 1} of {len(alive)}")
+            outcome = Follower(run, reader, screen, [other for other in alive if other is not run]).watch()
+            words = format_metrics(outcome.metrics) if outcome.state == "finished" else outcome.message
+            screen.line(f"{one_line(run.name)} {outcome.state}{f': {one_line(words)}' if words else ''}")
+            codes.append(outcome.exit_code)
+        for supervisor in self._started:
+            supervisor.wait()
+        return 1 if 1 in codes else max(codes, default=0)
 
 
 class QueueReporter:
@@ -345,18 +393,27 @@ def evaluation_line(evaluated: list[events.EvaluationFinished], trivial: dict[st
     return f"after step {evaluated[0].step}: {'; '.join(parts)}"
 
 
-def format_metrics(metrics: dict[str, float | None], intervals: Mapping[str, tuple[float, float]] | None = None) -> str:
-    """Metrics on one line: `accuracy 0.872, loss 0.31`; loss comes last. Very many are shown without variants."""
+def format_metrics(
+    metrics: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]] | None = None,
+    deviations: Mapping[str, float] | None = None,
+) -> str:
+    """Metrics on one line: `accuracy 0.872, loss 0.31`; loss comes last. Very many are shown without variants.
+
+    With the standard deviations between seeds: `accuracy 0.872 ± 0.013 (0.84 to 0.904)`.
+    """
     names = sorted(metrics, key=lambda name: name == "loss")
     if len(names) > MAX_METRICS:
         names = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
     more = f", and {len(metrics) - len(names)} more" if len(names) < len(metrics) else ""
-    return ", ".join(f"{name} {sure_number(metrics[name], (intervals or {}).get(name))}" for name in names) + more
+    known, spread = intervals or {}, deviations or {}
+    return ", ".join(f"{name} {sure_number(metrics[name], known.get(name), spread.get(name))}" for name in names) + more
 
 
-def sure_number(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A number and its interval, if it has one: `0.8828 (0.855 to 0.906)`."""
-    return number(value) if interval is None else f"{number(value)} ({interval[0]:.3g} to {interval[1]:.3g})"
+def sure_number(value: float | None, interval: tuple[float, float] | None, deviation: float | None = None) -> str:
+    """A number, its deviation and its interval, if it has them: `0.8828 (0.855 to 0.906)`."""
+    words = number(value) if deviation is None else f"{number(value)} ± {deviation:.2g}"
+    return words if interval is None else f"{words} ({interval[0]:.3g} to {interval[1]:.3g})"
 
 
 def number(value: float | None) -> str:

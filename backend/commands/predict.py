@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands import consents
-from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
-from backend.commands.follow import number, sure_number
+from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, requested_group
+from backend.commands.follow import format_metrics, number, sure_number
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
+from backend.contract.metrics import spreads
 from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import find_run
+from backend.contract.run.folder import RunFolder, find_run
+from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
+    from backend.inference.ensemble import GroupResult
     from backend.inference.predict import EvaluationResult
 
 SHOWN, LISTED = 5, 100
@@ -43,7 +46,9 @@ def _add_shared_arguments(parser: ArgumentParser) -> None:
 
 def _target_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "target", metavar="RUN_OR_MODEL", help="name or folder of a run, a checkpoint or model folder, or a Hub ID"
+        "target",
+        metavar="RUN_OR_MODEL",
+        help="name or folder of a run or group, a checkpoint or model folder, or a Hub ID",
     )
     parser.add_argument("--task", metavar="NAME", help="the task, if the model does not specify it")
     add_changes(parser, "hardware.device=cpu")
@@ -90,6 +95,8 @@ def _predict_arguments(parser: ArgumentParser) -> None:
 
 
 def _evaluate(arguments: Namespace) -> int:
+    if (group := requested_group(arguments.target)) is not None:
+        return _evaluate_group(group, arguments)
     consents.agree_if_asked(arguments, arguments.target)
     consents.convert_if_asked(arguments, arguments.target)
     screen = ProgressScreen()
@@ -116,6 +123,8 @@ def _evaluate(arguments: Namespace) -> int:
 
 
 def _predict(arguments: Namespace) -> int:
+    if (group := requested_group(arguments.target)) is not None:
+        return _predict_group(group, arguments)
     consents.agree_if_asked(arguments, arguments.target)
     consents.convert_if_asked(arguments, arguments.target)
     if arguments.input:
@@ -158,13 +167,90 @@ def _predict(arguments: Namespace) -> int:
 
 def _run_files(arguments: Namespace) -> tuple[Path, Path]:
     """The CSV file and its Parquet twin in the run's folder, where the window looks for them."""
-    from backend.inference.predictions_file import free_name
-
     run = find_run(arguments.target, runs_folder())
     if run is None:
         raise InputError("--output: name the CSV file to write; only a run has a folder for it")
-    name = free_name(run.main_folder(), arguments.data)
-    return run.main_folder().predictions(name), run.main_folder().predictions(name, "parquet")
+    return _own_files(run.main_folder(), arguments.data)
+
+
+def _own_files(folder: RunFolder, data: Path) -> tuple[Path, Path]:
+    from backend.inference.predictions_file import free_name
+
+    name = free_name(folder, data)
+    return folder.predictions(name), folder.predictions(name, "parquet")
+
+
+# Groups
+
+
+def _evaluate_group(group: RunGroup, arguments: Namespace) -> int:
+    _agree(group, arguments)
+    screen = ProgressScreen()
+    from backend.inference import ensemble  # loads the framework, which takes seconds
+
+    try:
+        report, say = screen.report("evaluating"), lambda stage: screen.line(stage.lower())
+        result = ensemble.evaluate(group, arguments.data, arguments.changes, report, say)
+    finally:
+        screen.close()
+    return _print_group(result, arguments.json)
+
+
+def _predict_group(group: RunGroup, arguments: Namespace) -> int:
+    _agree(group, arguments)
+    for option, value in (("--input", arguments.input), ("--glue", arguments.glue)):
+        if value:
+            raise InputError("{option}: name one of the runs of {name} for this", option=option, name=group.name)
+    output, parquet = (
+        (arguments.output, None) if arguments.output else _own_files(RunFolder(group.path), arguments.data)
+    )
+    screen = ProgressScreen()
+    from backend.inference import ensemble  # loads the framework, which takes seconds
+
+    try:
+        report, say = screen.report("predicting"), lambda stage: screen.line(stage.lower())
+        result = ensemble.predict(group, arguments.data, output, arguments.changes, report, parquet, say)
+    finally:
+        screen.close()
+    return _print_group(result, arguments.json)
+
+
+def _agree(group: RunGroup, arguments: Namespace) -> None:
+    if arguments.task is not None:
+        raise InputError("--task: the runs of a group have their task; leave it out")
+    for run in group.made_runs():
+        consents.agree_if_asked(arguments, str(run.path))
+        consents.convert_if_asked(arguments, str(run.path))
+
+
+def _print_group(result: "GroupResult", as_json: bool) -> int:
+    for note in result.notes:
+        print(f"note: {note}", file=sys.stderr)
+    found = spreads([one.metrics for one in result.each.values()])
+    means = {name: one.mean for name, one in found.items()}
+    intervals = {name: one.interval for name, one in found.items() if one.interval is not None}
+    deviations = {name: one.deviation for name, one in found.items() if one.deviation is not None}
+    together = result.together
+    first = next(iter(result.each.values()))
+    if as_json:
+        values = {
+            "metrics": means, "intervals": intervals, "deviations": deviations, "trivial": first.trivial,
+            "seeds": {str(seed): {"metrics": one.metrics, "intervals": one.intervals} for seed, one in result.each.items()},
+            "together": {"metrics": together.metrics, "intervals": together.intervals} if together else None,
+            "rows": first.rows, "skipped": len(first.skipped),
+        }  # fmt: skip
+        _print_json(values | ({"output": str(result.output)} if result.output else {}))
+        return 0
+    for seed, one in result.each.items():
+        print(f"{f'seed {seed}':<12} {format_metrics(one.metrics)}".rstrip())
+    if means:
+        print(f"{'mean':<12} {format_metrics(means, intervals, deviations)}")
+    if together is not None and together.metrics:
+        print(f"{'together':<12} {format_metrics(together.metrics, together.intervals)}")
+    print(f"{first.rows} rows{f', {len(first.skipped)} skipped ({_list_skipped(first)})' if first.skipped else ''}")
+    if result.output:
+        print(result.output)
+    return 0
 
 
 def _answer(arguments: Namespace) -> int:

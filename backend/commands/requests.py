@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from backend.commands.command import Command, requested_run
+from backend.commands.command import Command, requested_group, requested_run
 from backend.contract.errors import InputError
 from backend.contract.run import queue
 from backend.contract.run.folder import RunFolder
@@ -18,18 +18,34 @@ LEAVES = "it leaves the queue"
 """How a waiting run reacts to a request to stop or pause."""
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+def _arguments(parser: ArgumentParser, what: str = "a run") -> None:
+    parser.add_argument("run", metavar="RUN", help=f"name or folder of {what}")
+
+
+def _request_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser, "a run, or of a group for all of its runs")
 
 
 def _stop_arguments(parser: ArgumentParser) -> None:
-    _arguments(parser)
+    _request_arguments(parser)
     parser.add_argument("--now", action="store_true", help="end the processes immediately, without a checkpoint")
 
 
 def _request(arguments: Namespace) -> int:
+    if (group := requested_group(arguments.run)) is None:
+        return _request_of(_running(requested_run(arguments.run), arguments.command), arguments)
+    alive = [run for run in group.made_runs() if run.life() == "alive"]
+    if arguments.command == "checkpoint":
+        alive = [run for run in alive if not run.waits()]
+    if not alive:
+        raise InputError(f"{group.name}: no run of this group is running, so there is nothing to {arguments.command}")
+    for run in sorted(alive, key=RunFolder.waits, reverse=True):  # those in the queue first, else the next would start
+        _request_of(run, arguments)
+    return 0
+
+
+def _request_of(folder: RunFolder, arguments: Namespace) -> int:
     kind: str = arguments.command
-    folder = _running(arguments.run, kind)
     waits = folder.waits()
     if waits and kind == "checkpoint":
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
@@ -87,8 +103,7 @@ def _move(arguments: Namespace) -> int:
     return 0
 
 
-def _running(name: str, kind: str) -> RunFolder:
-    folder = requested_run(name)
+def _running(folder: RunFolder, kind: str) -> RunFolder:
     life = folder.life()
     if life != "alive" and (remote := folder.remote_run()) is not None:
         raise InputError(
@@ -103,6 +118,6 @@ COMMANDS = (
     Command("start", "start a queued run now", _arguments, _start),
     Command("queue", "move a queued run within the queue", _queue_arguments, _move),
     Command("stop", "stop a run, saving a checkpoint and the model", _stop_arguments, _request),
-    Command("pause", "pause a run, saving a checkpoint to resume from", _arguments, _request),
-    Command("checkpoint", "make a run save a checkpoint now", _arguments, _request),
+    Command("pause", "pause a run, saving a checkpoint to resume from", _request_arguments, _request),
+    Command("checkpoint", "make a run save a checkpoint now", _request_arguments, _request),
 )

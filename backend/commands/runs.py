@@ -3,19 +3,22 @@
 import math
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from backend.commands.command import Command, add_json, requested_run
+from backend.commands.command import Command, add_json, requested_group, requested_run
 from backend.commands.follow import format_metrics, waits_for
 from backend.contract.errors import InputError
+from backend.contract.metrics import spreads
 from backend.contract.places import runs_folder
 from backend.contract.run import events, search
 from backend.contract.run.event_summary import TOO_LONG, landmarks
 from backend.contract.run.folder import RunFolder, run_faults, run_folders
+from backend.contract.run.group import RunGroup, run_groups, state_of
 from backend.contract.run.notes import RunNotes, change_notes, read_notes, tags_of
 from backend.contract.safe_text import one_line
 
@@ -28,7 +31,7 @@ NO_CURVES = "its curves are missing, because its events.jsonl was deleted"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One run in the output of `burnish runs --json`."""
+    """One run or group in the output of `burnish runs --json`."""
 
     name: str
     run: str
@@ -51,6 +54,14 @@ class Summary(msgspec.Struct, frozen=True):
     """When it joined the queue in which it waits."""
     machine: str = ""
     """The machine that it runs on, unless it is this one."""
+    group: str = ""
+    """The folder of the group that a run belongs to."""
+    seeds: tuple[int, ...] = ()
+    """Of a group; its metrics are the means over the runs that have finished, its intervals Student's of these means."""
+    runs: tuple[str, ...] = ()
+    """The folders of a group's runs, in the order of the seeds."""
+    deviations: dict[str, float] = {}
+    """The standard deviation of each metric between a group's seeds."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -58,14 +69,17 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--sort", metavar="COLUMN", default="started", help=f"{', '.join(SORTED_BY)}, or a metric")
     parser.add_argument("--group", choices=("task", "model", "data", "state", "tag"), help="group the runs")
     parser.add_argument("--table", choices=FORMATS, help="print final metrics as a table")
+    parser.add_argument("--members", action="store_true", help="also list each run of a group (--json always does)")
     add_json(parser)
 
 
 def _runs(arguments: Namespace) -> int:
-    for fault in (faults := run_faults(runs_folder())):
+    faults = run_faults(runs_folder())
+    every = _with_groups([summary(folder) for folder in run_folders(runs_folder())], faults)
+    for fault in faults:
         print(f"note: {one_line(fault)}", file=sys.stderr)
-    every = [summary(folder) for folder in run_folders(runs_folder())]
-    matching = [run for run in every if search.matches(arguments.search, _texts(run), run.tags)]
+    listed = every if arguments.json or arguments.members else [run for run in every if not run.group]
+    matching = [run for run in listed if search.matches(arguments.search, _texts(run), run.tags)]
     found = _sort(matching, arguments.sort)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
@@ -76,6 +90,24 @@ def _runs(arguments: Namespace) -> int:
     else:
         _print_lines(found, arguments.group)
     return 0
+
+
+def _with_groups(runs: list[Summary], faults: list[str]) -> list[Summary]:
+    """The runs and their groups; a damaged group is one more fault, and its runs are listed alone."""
+    by_folder, groups = {run.run: run for run in runs}, []
+    for group in run_groups(runs_folder()):
+        try:
+            found = group_summary(group, by_folder)
+        except InputError as fault:
+            faults.append(str(fault))
+            continue
+        groups.append(found)
+        by_folder |= {
+            folder: msgspec.structs.replace(by_folder[folder], group=found.run)
+            for folder in found.runs
+            if folder in by_folder
+        }
+    return [*groups, *by_folder.values()]
 
 
 def _texts(run: Summary) -> tuple[str, ...]:
@@ -114,7 +146,9 @@ def _print_lines(runs: list[Summary], group: str | None) -> None:
 def _line(run: Summary, width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
     tags = "".join(f"  #{tag}" for tag in run.tags) + (f"  on {run.machine}" if run.machine else "")
-    line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {format_metrics(run.metrics) or run.message}{tags}"
+    words = format_metrics(run.metrics, run.intervals if run.seeds else None, run.deviations) or run.message
+    words = ", ".join(dict.fromkeys(filter(None, [run.message, words]))) if run.seeds else words
+    line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {words}{tags}"
     return one_line(line.rstrip())  # a stranger's run could write further rows by any of its texts
 
 
@@ -136,14 +170,15 @@ def _table(runs: list[Summary], form: str) -> str:
 
 
 def _note_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run or group")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="set the notes; empty removes them")
     parser.add_argument("--tag", metavar="TAG", action="append", default=[], help="add a tag (may be repeated)")
     parser.add_argument("--untag", metavar="TAG", action="append", default=[], help="remove a tag (may be repeated)")
 
 
 def _note(arguments: Namespace) -> int:
-    folder = requested_run(arguments.run)
+    group = requested_group(arguments.run)
+    folder = requested_run(arguments.run) if group is None else RunFolder(group.path)
     gone, added = tags_of(arguments.untag), tags_of(arguments.tag)
 
     def apply_changes(before: RunNotes) -> RunNotes:
@@ -159,7 +194,7 @@ def _note(arguments: Namespace) -> int:
 
 
 def _compare_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="names or folders of two or more runs")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="names or folders of two or more runs or groups")
     parser.add_argument("--all", action="store_true", help="show all settings, not only those that differ")
     parser.add_argument("--table", choices=FORMATS, default="markdown", help="format of the tables")
     add_json(parser)
@@ -169,7 +204,8 @@ def _compare(arguments: Namespace) -> int:
     from backend.contract import spec_file
     from backend.contract.run.comparison import settings_table
 
-    folders = list({folder.path: folder for folder in map(requested_run, arguments.runs)}.values())
+    asked = [requested_group(name) or requested_run(name) for name in arguments.runs]
+    folders = list({one.path: one for one in asked}.values())
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     names = [folder.name for folder in folders]
@@ -178,11 +214,11 @@ def _compare(arguments: Namespace) -> int:
 
     compared = compare_runs(folders, titles)
     specs = {
-        title: {**spec_file.read_run(one.spec), **facts}
+        title: {**(one.settings() if isinstance(one, RunGroup) else spec_file.read_run(one.spec)), **facts}
         for title, one, facts in zip(titles, folders, compared.facts, strict=True)
     }
     settings = settings_table(specs, everything=arguments.all)
-    summaries = [summary(folder) for folder in folders]
+    summaries = [group_summary(one) if isinstance(one, RunGroup) else summary(one) for one in folders]
     if arguments.json:
         table = {key: dict(zip(titles, values, strict=True)) for key, *values in settings.rows}
         found = {"runs": summaries, "settings": table, "losses": compared.losses, "tests": compared.tests}
@@ -225,6 +261,49 @@ def summary(folder: RunFolder) -> Summary:
         queued=folder.queued_since() if state == "queued" else None,
         machine=remote.machine if remote else "",
     )
+
+
+def group_summary(group: RunGroup, known: Mapping[str, Summary] | None = None) -> Summary:
+    """The group's summary, from those of its runs if they are known. Raises InputError if the group is damaged."""
+    there = [run for run in group.runs() if run.exists()]
+    own = [(known or {}).get(str(run.path)) or summary(run) for run in there]
+    done, seeds, notes = (
+        [run for run in own if run.state == "finished"],
+        group.seeds(),
+        read_notes(RunFolder(group.path)),
+    )
+    found = spreads([run.metrics for run in done])
+    first = own[0] if own else Summary(group.name, "", "lost")
+    return Summary(
+        name=group.name,
+        run=str(group.path),
+        state=state_of([*(run.state for run in own), *["lost"] * (len(seeds) - len(own))]),
+        task=first.task,
+        model=first.model,
+        step=sum(run.step for run in own),
+        total_steps=sum(run.total_steps for run in own),
+        started=min((run.started for run in own if run.started is not None), default=None),
+        metrics={name: one.mean for name, one in found.items()},
+        intervals={name: one.interval for name, one in found.items() if one.interval is not None},
+        message=f"{len(done)} of {len(seeds)} finished",
+        data=first.data,
+        seconds=sum(run.seconds or 0.0 for run in own) if own else None,
+        note=notes.note,
+        tags=notes.tags,
+        seeds=seeds,
+        runs=tuple(str(run.path) for run in group.runs()),
+        deviations={name: one.deviation for name, one in found.items() if one.deviation is not None},
+    )
+
+
+def group_lines(found: Summary) -> list[str]:
+    """What became of each seed, and all of them together."""
+    lines = []
+    for seed, folder in zip(found.seeds, found.runs, strict=True):
+        run = summary(RunFolder(folder))
+        lines.append(one_line(f"seed {seed:<8}{run.state:<11} {format_metrics(run.metrics) or run.message}".rstrip()))
+    words = format_metrics(found.metrics, found.intervals, found.deviations)
+    return [*lines, ": ".join(filter(None, [found.message, words]))]
 
 
 def _data_of(found: list[events.AnyEvent]) -> str:

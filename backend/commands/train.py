@@ -1,9 +1,13 @@
 """`burnish demo`, `train` and `resume`: start an attempt and follow it until it ends."""
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from backend.commands import consents, follow, joining, machines, new_run, window
 from backend.commands.command import (
@@ -12,11 +16,12 @@ from backend.commands.command import (
     add_consents,
     add_conversion,
     add_json,
+    requested_group,
     requested_run,
     require_spec,
 )
-from backend.commands.follow import EventReader, Follower, RunOutcome, format_metrics, report_outcome
-from backend.commands.runs import last_end
+from backend.commands.follow import EventReader, Follower, GroupFollower, RunOutcome, format_metrics, report_outcome
+from backend.commands.runs import group_lines, group_summary, last_end
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
@@ -25,6 +30,7 @@ from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.safe_text import one_line
 from backend.engines.hosts import Position
 
@@ -63,6 +69,11 @@ def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
     parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
     parser.add_argument("--on", metavar="MACHINE", help="run it on another machine (see burnish machines)")
+    parser.add_argument(
+        "--seeds",
+        metavar="SEEDS",
+        help="train a group of runs, one for each of these seeds (1,2,3), or so many from training.seed on (5)",
+    )
     add_conversion(parser)
     add_changes(parser)
     _add_start(parser)
@@ -72,7 +83,9 @@ def _train(arguments: Namespace) -> int:
     require_spec(arguments.spec)
     from backend.preflight import engine_choice, resolve  # load pydantic, pyarrow and the data room
 
-    spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
+    spec = resolve.read_spec(arguments.spec, [*new_run.requested_changes(arguments), *_requested_seeds(arguments)])
+    if spec.training.seeds is not None:
+        return _train_group(spec, arguments)
     if arguments.on is not None:
         return _follow_mirror(machines.start_remote_run(spec, arguments), arguments)
     position = engine_choice.position(spec)
@@ -87,7 +100,7 @@ def _train(arguments: Namespace) -> int:
 
 
 def _resume_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run, or of a group")
     parser.add_argument("--engine", metavar="NAME", help="continue with another engine (torch or jax)")
     parser.add_argument(
         "--new-optimizer", action="store_true", help="allow the other engine to start with a new optimizer state"
@@ -102,10 +115,12 @@ def _resume(arguments: Namespace) -> int:
         raise InputError(
             message("--new-optimizer: the run's own engine keeps its optimizer; use this option together with --engine")
         )
+    if (group := requested_group(arguments.run)) is not None:
+        return _resume_group(group, arguments)
     folder = requested_run(arguments.run)
-    from backend.preflight import engine_choice, resolve
-    from backend.training import spec_change  # load pydantic, pyarrow and the data room; a wrong name is said before
-    from backend.training.checkpoints import Checkpoints
+    from backend.preflight import (
+        engine_choice,
+    )  # loads pydantic, pyarrow and the data room; a wrong name is said before
 
     if (remote := folder.remote_run()) is not None:
         _refuse_finished(folder, last_end(landmarks(folder.events)))
@@ -113,6 +128,20 @@ def _resume(arguments: Namespace) -> int:
         return _follow_mirror(folder, arguments)
     if folder.job_record() is not None and folder.process_record() is None:
         return _start_submitted(folder, arguments)
+    spec = _spec_to_resume(folder, arguments)
+    return _run(
+        folder if (position := engine_choice.position(spec)).is_first else joining.join(folder.path, position),
+        spec,
+        arguments,
+    )
+
+
+def _spec_to_resume(folder: RunFolder, arguments: Namespace) -> "RunSpec":
+    """The run's spec, changed as the arguments say. Raises InputError if it cannot be continued."""
+    from backend.preflight import engine_choice, resolve
+    from backend.training import spec_change
+    from backend.training.checkpoints import Checkpoints
+
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)
@@ -122,11 +151,8 @@ def _resume(arguments: Namespace) -> int:
         engine_choice.check_engine(spec)
     else:
         spec = new_run.change_engine(folder, spec, checkpoints, arguments.engine, new_optimizer=arguments.new_optimizer)
-    position = engine_choice.position(spec)
-    _refuse_queue_of_hosts(position, arguments)  # before a change deletes checkpoints
-    if arguments.changes:
-        spec = new_run.change_settings(folder, spec, arguments.changes)
-    return _run(folder if position.is_first else joining.join(folder.path, position), spec, arguments)
+    _refuse_queue_of_hosts(engine_choice.position(spec), arguments)  # before a change deletes checkpoints
+    return new_run.change_settings(folder, spec, arguments.changes) if arguments.changes else spec
 
 
 def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
@@ -221,6 +247,91 @@ def _report_started(folder: RunFolder, pid: int, as_json: bool) -> None:
     print(f"run          {folder.path}")
     if waits:
         print(f"queued       {follow.waits_for(folder)}")
+
+
+# Groups: one run for each seed, all in the queue
+
+
+def _requested_seeds(arguments: Namespace) -> list[str]:
+    """`--seeds 1,2,3` as a change of `training.seeds`; a number alone is how many."""
+    if arguments.seeds is None:
+        return []
+    given = arguments.seeds.strip()
+    return [f"training.seeds={given}" if given.isdecimal() else f"training.seeds=[{given}]"]
+
+
+def _train_group(spec: "RunSpec", arguments: Namespace) -> int:
+    from backend.preflight import engine_choice
+    from backend.training import run_group  # loaded by now
+
+    if arguments.on is not None:
+        raise InputError(
+            "--on: a group trains on this computer; without training.seeds, start one run there for each seed"
+        )
+    if engine_choice.position(spec).count > 1:
+        raise InputError("training.seeds: a run on several hosts cannot be one of a group; start one run for each seed")
+    if arguments.run_folder is not None:
+        run_group.check_free(arguments.run_folder, spec.training.group_seeds)
+    prepared = new_run.prepare(spec, arguments)
+    group = run_group.make_group(prepared, arguments.run_folder)
+    started = GroupFollower(group)
+    for run, seed in zip(group.runs(), group.seeds(), strict=True):
+        own = run_group.spec_of_seed(prepared.spec, seed)
+        started.add(run, partial(new_run.start, run, own, queue=True, listed=prepared.listed))
+    return _report_group(started, arguments)
+
+
+def _resume_group(group: RunGroup, arguments: Namespace) -> int:
+    """Make the runs that are missing, and continue all that are neither over nor in progress."""
+    from backend.training import run_group  # loads pydantic, pyarrow and the data room
+
+    started, refusals = GroupFollower(group), []
+    for run in run_group.make_runs(group):
+        end = last_end(landmarks(run.events))
+        if run.life() == "alive" or (end is not None and end.state == "finished"):
+            started.add(run)
+            continue
+        try:
+            started.add(run, partial(new_run.start, run, _spec_to_resume(run, arguments), queue=True))
+        except (InputError, RunFailed) as refusal:
+            refusals.append(refusal)
+    if not started.runs_in_progress():
+        if refusals:
+            raise refusals[0]
+        raise InputError(
+            "{name}: all runs of this group have finished; train new seeds as a new group", name=group.name
+        )
+    for refusal in refusals:
+        print(f"note: {refusal}", file=sys.stderr)
+    return _report_group(started, arguments)
+
+
+def _report_group(started: GroupFollower, arguments: Namespace) -> int:
+    """Follow the runs unless they shall run alone, and print what became of the group; its folder comes last."""
+    code = 0
+    if arguments.detach:
+        started.leave()
+    else:
+        code = started.watch()
+        _write_predictions(started.group)
+    found = group_summary(started.group)
+    if arguments.json:
+        print(msgspec.json.encode({**msgspec.to_builtins(found), "group": found.run}).decode())
+        return code
+    for line in group_lines(found):
+        print(line)
+    print(f"group        {started.group.path}", flush=True)
+    return code
+
+
+def _write_predictions(group: RunGroup) -> None:
+    """Write what the runs that have finished predict together, if their answers have a vote or mean."""
+    from backend.inference import ensemble
+
+    try:
+        ensemble.write_predictions(group)
+    except InputError as refusal:
+        print(f"note: {one_line(str(refusal))}", file=sys.stderr)
 
 
 # The demo
