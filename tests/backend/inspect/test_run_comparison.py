@@ -126,6 +126,7 @@ def test_a_correction_for_many_runs_does_not_ask_for_fewer_rows(make_run):
     found = compared(*runs, make_run("other", other))
     test = next(one for one in found.tests if one.metric == "accuracy" and one.b == "other")
     assert test.p < 0.01 < 0.05 < test.p_holm
+    assert test.rows_needed is not None
     assert test.rows_needed < ROWS
     sentence = next(each for each in found.sentences if "tell run 0 and other apart" in each)
     assert "would need" not in sentence

@@ -1,5 +1,7 @@
 """Tests of two models on the same rows, against published numbers and sacreBLEU's own test."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -49,7 +51,7 @@ def test_the_paired_bootstrap_of_bleu_is_that_of_sacrebleu():
     own = measure_difference("seq2seq_lm", [{"actual": references, "prediction": texts} for texts in systems], {})[
         "bleu"
     ]
-    oracle = PairedTest(
+    oracle: Any = PairedTest(
         [("a", systems[0]), ("b", systems[1])], {"BLEU": BLEU()}, [references], test_type="bs", n_samples=2000
     )()[1]["BLEU"]
     assert own.values == pytest.approx([one.score for one in oracle])
@@ -76,7 +78,7 @@ def test_a_difference_has_its_sign_its_size_and_what_rows_would_show_it():
     assert accuracy.test == "mcnemar_exact"
     assert accuracy.p < 0.001
     assert accuracy.interval[0] < 0.08 < accuracy.interval[1]
-    assert accuracy.rows_needed(2000) < 2000
+    assert (accuracy.rows_needed(2000) or 2000) < 2000
     assert found["f1"].test == "paired_bootstrap"
 
 
@@ -161,7 +163,7 @@ def test_groups_have_students_interval():
         + second.mean(axis=1, keepdims=True)
     )
     found = group_difference(first, second)
-    oracle = stats.ttest_ind(second.mean(axis=1), first.mean(axis=1), equal_var=False)
+    oracle: Any = stats.ttest_ind(second.mean(axis=1), first.mean(axis=1), equal_var=False)
     assert found.p == pytest.approx(oracle.pvalue, rel=1e-6)
     assert found.interval == pytest.approx(tuple(oracle.confidence_interval()), rel=1e-6)
 
@@ -188,6 +190,7 @@ def test_seeds_that_differ_much_ask_for_more_seeds():
     found = group_difference(first, second)
     assert found.rows_needed(1000) is None
     wanted = found.seeds_needed()
+    assert wanted is not None
     assert wanted > 3
     error = np.sqrt(sum(found.seed_variances) / wanted)
     assert abs(found.value) / error == pytest.approx(2.8, rel=0.1)

@@ -21,7 +21,13 @@ def rows_of(**columns: list) -> Rows:
 
 def combined(kind, each, rows, facts, **columns):
     models = [Predictions(pa.table(table)) for table in each]
-    return combine(kind(kind.Settings()), models, rows, columns, facts)
+    return together(kind(kind.Settings()), models, rows, columns, facts)
+
+
+def together(task, *rest):
+    found = combine(task, *rest)
+    assert found is not None
+    return found
 
 
 def logits(*values):
@@ -47,7 +53,7 @@ def test_one_model_alone_is_itself():
     )
     columns = {"text": "text", "label": "label"}
     alone = task.decode(logits([1.0, 2.0], [3.0, -1.0]), pa.table({}), rows, columns, facts, None)
-    again = combine(task, [alone], rows, columns, facts)
+    again = together(task, [alone], rows, columns, facts)
     assert again.table.select([0, 1]).equals(alone.table.select([0, 1]))
     assert again.table["probability_a"].to_pylist() == pytest.approx(alone.table["probability_a"].to_pylist())
     assert np.allclose(again.sums["loss"][0], alone.sums["loss"][0])
