@@ -27,7 +27,7 @@ def _process_arguments(parser: ArgumentParser) -> None:
     _run_arguments(parser)
     parser.add_argument("--rank", type=int, help="one of several processes, which the one without a rank starts")
     parser.add_argument("--of", type=int, default=1)
-    parser.add_argument("--rendezvous", type=Path)
+    parser.add_argument("--rendezvous", default="", help="a file, or tcp://HOST:PORT, where they meet")
 
 
 def _run(arguments: Namespace) -> int:
@@ -35,9 +35,10 @@ def _run(arguments: Namespace) -> int:
     on_interruption(_InterruptOnce(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     if arguments.rank is not None:
+        from backend.launchers import local
         from backend.training import processes  # loads the data room and the framework
 
-        return processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous)
+        return local.end_process(processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous))
     from backend.launchers.launcher import launcher_of  # loads pydantic
 
     return launcher_of(folder).run(folder)

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
 
 
-SETTINGS = ("ssh_config", "scheduler", "partition", "account", "time", "gpus", "script_lines")
+SETTINGS = (
+    "ssh_config",
+    "scheduler",
+    "partition",
+    "account",
+    "time",
+    "gpus",
+    "script_lines",
+    "dashboard",
+    "cpus",
+    "open_cluster",
+)
 """Settings of a machine whose options have their names."""
 
 
@@ -26,11 +37,11 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     from backend.commands import new_run
     from backend.contract import spec_file
     from backend.contract.machines import find_machine
-    from backend.remote import connection, protocol, slurm, upload
+    from backend.remote import connection, protocol, schedulers, upload
 
     if arguments.run_folder is not None:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
-    script = slurm.script_of(find_machine(arguments.on), spec.model_dump())
+    script = schedulers.script_of(find_machine(arguments.on), spec.model_dump())
     if script and arguments.convert_weights:
         raise InputError("--convert-weights: a job cannot convert a model; convert it before")
     screen = ProgressScreen()
@@ -57,9 +68,9 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
     from backend.contract import spec_file
     from backend.contract.machines import find_machine
-    from backend.remote import connection, protocol, slurm, upload
+    from backend.remote import connection, protocol, schedulers, upload
 
-    script = slurm.script_of(find_machine(remote.machine), spec_file.read_run(folder.spec))
+    script = schedulers.script_of(find_machine(remote.machine), spec_file.read_run(folder.spec))
     if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
         raise InputError("{name}: this run is already running", name=folder.name)
     options = [part for change in arguments.changes for part in ("--set", change)]
@@ -85,13 +96,22 @@ def _machines_arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--command", dest="program", metavar="PROGRAM", help="the program burnish there")
     adding.add_argument("--checkpoints", action=BooleanOptionalAction, help="also copy checkpoints back")
     adding.add_argument("--ssh-config", metavar="FILE", help="a configuration file for ssh other than your own")
-    adding.add_argument("--scheduler", metavar="slurm", help="submit runs as jobs of a Slurm cluster")
+    adding.add_argument(
+        "--scheduler", metavar="slurm|ray", help="submit runs as jobs of a Slurm cluster, or of a Ray cluster"
+    )
     adding.add_argument("--partition", help="the partition for jobs")
     adding.add_argument("--account", help="the account that jobs are charged to")
     adding.add_argument("--time", help="the time limit of a job, such as 4:00:00; a longer run is queued again")
     adding.add_argument("--gpus", help="how many GPUs of a node a job gets, such as 2 or a100:2")
     adding.add_argument(
         "--script-lines", metavar="LINES", help="more lines of the batch script, such as #SBATCH --mem=32G"
+    )
+    adding.add_argument("--dashboard", metavar="URL", help="the dashboard of a Ray cluster, such as http://head:8265")
+    adding.add_argument("--cpus", metavar="N", help="CPUs of each worker of a Ray cluster (default: 1)")
+    adding.add_argument(
+        "--open-cluster",
+        action=BooleanOptionalAction,
+        help="agree to a Ray cluster at a public address without a token or without https",
     )
     _add_name(add_action(actions, "check", "try every step of a run on a machine"))
     printing = add_action(actions, "script", "print the batch script of a run on a machine")
@@ -125,16 +145,16 @@ def _machines(arguments: Namespace) -> int:
 
 def _print_script(arguments: Namespace) -> int:
     from backend.contract import machines, spec_file
-    from backend.remote import slurm
+    from backend.remote import schedulers
 
     machine = machines.find_machine(arguments.name)
-    if machine.scheduler != "slurm":
+    if not machine.scheduler:
         raise InputError(
             "{name} starts runs without a scheduler; for a Slurm cluster, run: burnish machines add {name} --scheduler slurm",
             name=arguments.name,
         )
     spec = {} if arguments.spec is None else {"name": arguments.spec.stem, **spec_file.read(arguments.spec)}
-    print(slurm.batch_script(machine, spec), end="")
+    print(schedulers.script_of(machine, spec).rstrip("\n"))
     return 0
 
 
@@ -146,7 +166,7 @@ def _list(found: "dict[str, Machine]", as_json: bool) -> int:
     else:
         width = max(map(len, found))
         for name, machine in found.items():
-            place = one_line(machine.address) or "this computer"
+            place = " ".join(map(one_line, filter(None, (machine.dashboard, machine.address)))) or "this computer"
             scheduler = f"  {machine.scheduler}" if machine.scheduler else ""
             print(f"{name:<{width}}  {place}  {one_line(machine.folder)}{scheduler}")
     return 0

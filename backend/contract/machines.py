@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -33,8 +34,8 @@ class Machine(Section):
     """Also copy the checkpoints back when a run has ended."""
     ssh_config: str = Field("", title="ssh configuration", max_length=1000)
     """A configuration file for `ssh` other than your own."""
-    scheduler: Literal["", "slurm"] = Field("", title="Scheduler")
-    """What starts runs there: empty for Burnish itself, `slurm` for a job of a Slurm cluster."""
+    scheduler: Literal["", "slurm", "ray"] = Field("", title="Scheduler")
+    """What starts runs there: empty for Burnish itself, `slurm` or `ray` for a job of such a cluster."""
     partition: str = Field("", title="Partition", max_length=200)
     """The partition for jobs, if it is not the cluster's default."""
     account: str = Field("", title="Account", max_length=200)
@@ -45,6 +46,13 @@ class Machine(Section):
     """How many GPUs of a node a job gets, such as `2` or `a100:2`."""
     script_lines: str = Field("", title="Extra lines", max_length=10_000)
     """More lines of the batch script: `#SBATCH --mem=32G`, or shell commands that run before Burnish."""
+
+    dashboard: str = Field("", title="Dashboard", max_length=500)
+    """Where a Ray cluster takes jobs: the address of its dashboard, such as `http://head:8265`."""
+    cpus: str = Field("", title="CPUs per worker", max_length=4)
+    """How many CPUs a worker of a Ray cluster gets; 1 if empty."""
+    open_cluster: bool = Field(False, title="Open cluster")
+    """Agree to a Ray cluster at a public address without a token, or with a token but without https."""
 
     @field_validator("address")
     @classmethod
@@ -67,8 +75,39 @@ class Machine(Section):
             raise ValueError("write it as hours:minutes:seconds or days-hours, for example 4:00:00")
         return time
 
+    @field_validator("dashboard")
+    @classmethod
+    def _check_dashboard(cls, dashboard: str) -> str:
+        try:
+            parts = urlsplit(dashboard)
+            is_whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+        except ValueError:
+            is_whole = False
+        if not dashboard:
+            return ""
+        # A name and a password, or a token, would be a secret in this file.
+        if (
+            not is_whole
+            or not dashboard.isprintable()
+            or " " in dashboard
+            or parts.username
+            or parts.query
+            or parts.fragment
+        ):
+            raise ValueError("write it as http://host:8265 or https://host, without a name or a token")
+        return dashboard.rstrip("/")
+
+    @field_validator("cpus")
+    @classmethod
+    def _check_cpus(cls, cpus: str) -> str:
+        if cpus and not (cpus.isascii() and cpus.isdecimal() and int(cpus)):
+            raise ValueError("write a whole number, for example 8")
+        return cpus
+
     @model_validator(mode="after")
     def _check_place(self) -> "Machine":
+        if self.scheduler == "ray" and not self.dashboard:
+            raise ValueError("give the address of the Ray cluster's dashboard, for example http://head:8265")
         if not self.address and not self.scheduler:
             raise ValueError("give the address, for example user@host; only a scheduler can do without one")
         return self

@@ -1,7 +1,6 @@
 """What an engine provides to a run of several processes or hosts: how they meet, and a board that all hosts read."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from backend.contract.messages import message
@@ -55,11 +54,14 @@ class Board(Protocol):
 
 
 class EngineOfProcesses(Protocol):
-    """What an engine that trains in several processes of this computer has besides an `EngineEntry`."""
+    """What an engine that trains in several processes has besides an `EngineEntry`."""
 
     @staticmethod
-    def join_processes(rank: int, count: int, rendezvous: Path) -> None:
-        """Meet the other processes of the run through this file; then the first process's `create` leads them."""
+    def join_processes(rank: int, count: int, rendezvous: str) -> None:
+        """Meet the other processes of the run through a file of this computer, or at `tcp://HOST:PORT` on the first one's.
+
+        Then the first process's `create` leads them.
+        """
         ...
 
     @staticmethod

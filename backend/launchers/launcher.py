@@ -34,5 +34,10 @@ class Launcher(Protocol):
 
 
 def launcher_of(folder: RunFolder) -> Launcher:
-    """The launcher of a run: that of another machine if the folder is the copy of a run there."""
-    return registry.find("launcher", "local" if folder.remote_run() is None else "remote", "launcher")()
+    """The launcher of a run: that of another machine if the folder is the copy of a run there, Ray in a job of Ray."""
+    if folder.remote_run() is not None:
+        name = "remote"
+    else:
+        job = folder.job_record()
+        name = "ray" if job is not None and job.scheduler == "ray" else "local"
+    return registry.find("launcher", name, "launcher")()

@@ -54,7 +54,7 @@ class Local:
         try:
             from backend.training import processes  # loads the data room and the framework
         except ImportError:
-            _explain_failed_start(folder)
+            explain_failed_start(folder)
             return 1
         return end_process(processes.run(folder))
 
@@ -88,7 +88,7 @@ def end_process(code: int) -> int:
     return code
 
 
-def _explain_failed_start(folder: RunFolder) -> None:
+def explain_failed_start(folder: RunFolder) -> None:
     """Explain an incomplete installation, which ends an attempt before its first event."""
     from backend.contract.run.events import RunFinished
     from backend.training.event_log import EventLog  # needs none of those libraries

@@ -2,10 +2,11 @@
 
 import subprocess
 
+from backend.contract.machines import find_machine
 from backend.contract.run.folder import DeviceRequest, RunFolder
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import Local
-from backend.remote import connection, mirror, protocol
+from backend.remote import connection, mirror, protocol, schedulers
 
 
 class Remote:
@@ -28,8 +29,9 @@ class Remote:
         """See `Launcher.end_now`."""
         remote = folder.remote_run()
         assert remote
+        script = schedulers.script_of(find_machine(remote.machine), {})  # only to say which cluster it is
         with connection.connect_by_name(remote.machine) as (machine, _):
-            machine.ask(protocol.EndNow(run=remote.run), protocol.Done)
+            machine.ask(protocol.EndNow(run=remote.run, script=script), protocol.Done)
 
 
 LAUNCHER = Remote

@@ -24,7 +24,7 @@ from backend.contract.run.events import RunFinished
 from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder
 from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path, write_whole
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
-from backend.remote import protocol, slurm
+from backend.remote import protocol, schedulers
 from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
 from backend.remote.tree import check_digest, check_tree
 
@@ -59,7 +59,7 @@ class _Agent:
         self._inbox = protocol.Inbox(self._reader)
         self._writer.write(protocol.GREETING_LINE)
         free = shutil.disk_usage(self._folder).free
-        versions = installed_versions(("burnish", "torch", "jax"))
+        versions = installed_versions(("burnish", "torch", "jax", "ray"))
         self._send(protocol.Greeting(contract_version=CONTRACT_VERSION, versions=versions, folder=str(self._folder), free_bytes=free))  # fmt: skip
         while True:
             received = self._wait_for_message()
@@ -93,10 +93,10 @@ class _Agent:
                 self._start(received)
             case protocol.Resume():
                 self._resume(received)
-            case protocol.EndNow(run=run):
-                self._end_now(self._run(run))
+            case protocol.EndNow(run=run, script=script):
+                self._end_now(self._run(run), script)
             case protocol.ListDevices(script=script):
-                self._send(slurm.check(script) if script else _list_devices())
+                self._send(schedulers.check(script, self._folder, self._beat) if script else _list_devices())
             case protocol.Describe(run=run):
                 self._send(_started(self._run(run)))
             case protocol.Follow():
@@ -171,7 +171,7 @@ class _Agent:
         folder = new_run_folder(self._runs, asked.name)
         try:
             write_whole(folder.spec, asked.spec.encode())
-            slurm.submit(folder, asked.script, asked.options)
+            schedulers.submit(folder, asked.script, asked.options)
         except BaseException:
             shutil.rmtree(folder.path)
             raise
@@ -179,22 +179,22 @@ class _Agent:
 
     def _resume(self, asked: protocol.Resume) -> None:
         folder = self._run(asked.run)
-        is_alive = _life(folder, slurm.job_of(folder)) == "alive"
+        is_alive = _life(folder, schedulers.job_of(folder, asked.script)) == "alive"
         has_changes = not {"--set", "--engine"}.isdisjoint(asked.options)
         if is_alive and has_changes:
             raise InputError("{name}: this run is in progress; pause it before you change it", name=folder.name)
         if is_alive or (_has_finished(folder) and not has_changes):  # the copy still lacks what came last
             self._send(_started(folder))
         elif asked.script:
-            slurm.submit(folder, asked.script, asked.options)
+            schedulers.submit(folder, asked.script, asked.options)
             self._send(_started(folder))
         else:
             folder.job.unlink(missing_ok=True)
             self._report_started(["resume", str(folder.path), *asked.options])
 
-    def _end_now(self, folder: RunFolder) -> None:
-        if (job := slurm.job_of(folder)) is not None:
-            slurm.cancel(job.record.job)
+    def _end_now(self, folder: RunFolder, script: str) -> None:
+        if (job := schedulers.job_of(folder, script)) is not None:
+            job.stop()
         else:
             self._run_command(["stop", str(folder.path), "--now"])
         self._send(protocol.Done())
@@ -236,7 +236,7 @@ class _Agent:
     def _follow(self, asked: protocol.Follow) -> None:
         folder = self._run(asked.run)
         offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
-        job, requests = slurm.job_of(folder), list[str]()
+        job, requests = schedulers.job_of(folder, asked.script), list[str]()
         resolved = ""
         while True:
             life = _life(folder, job)  # before the last look, so that nothing is missed
@@ -307,15 +307,11 @@ def _has_finished(folder: RunFolder) -> bool:
     return any(isinstance(event, RunFinished) and event.state == "finished" for event in landmarks(folder.events))
 
 
-def _life(folder: RunFolder, job: slurm.Job | None) -> str:
-    """As `RunFolder.life`; of a job Slurm knows it, while locks are often not seen by other nodes."""
-    if job is None:
-        return folder.life()
-    job.poll()
-    return "ended" if job.has_ended or not folder.exists() else "alive"
+def _life(folder: RunFolder, job: schedulers.Job | None) -> str:
+    return folder.life() if job is None else job.life(folder)
 
 
-def _make_requests(folder: RunFolder, job: slurm.Job | None, requests: list[str]) -> None:
+def _make_requests(folder: RunFolder, job: schedulers.Job | None, requests: list[str]) -> None:
     """Make requests to the run once it can obey; one that ends a run whose job is pending cancels the job."""
     if job is not None and job.is_pending and (ending := [kind for kind in requests if kind in ENDS]):
         if job.cancel(ENDS[ending[0]]):
@@ -327,7 +323,7 @@ def _make_requests(folder: RunFolder, job: slurm.Job | None, requests: list[str]
             folder.request(requests.pop())
 
 
-def _describe_end(folder: RunFolder, life: str, job: slurm.Job | None) -> protocol.Ended:
+def _describe_end(folder: RunFolder, life: str, job: schedulers.Job | None) -> protocol.Ended:
     record = folder.exit_record()
     state, reason = ("", "") if job is None else job.end(folder)
     return protocol.Ended(

@@ -20,7 +20,7 @@ from backend.contract.rpc.machines import MachineState
 from backend.contract.safe_files import MB, open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
-from backend.remote import protocol, slurm
+from backend.remote import protocol, schedulers
 from backend.remote.protocol import PIECE, ConnectionLost, Report
 
 CONNECT_SECONDS = 20
@@ -241,7 +241,7 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
 
 def check(name: str) -> MachineState:
     """Try every step of a connection. Raises InputError with the first that fails."""
-    script = slurm.script_of(find_machine(name), {})
+    script = schedulers.script_of(find_machine(name), {})
     with connect_by_name(name) as (connection, greeting):
         found = connection.ask(protocol.ListDevices(script=script), protocol.Devices)
     return MachineState(

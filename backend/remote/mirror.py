@@ -23,7 +23,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, exit_code
 from backend.contract.safe_files import open_inside, read_unlinked, write_whole
 from backend.contract.safe_text import one_line, parse_json
-from backend.remote import protocol, slurm
+from backend.remote import protocol, schedulers
 from backend.remote.connection import Connection, connect
 from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, is_copied
 
@@ -139,7 +139,8 @@ class _Mirror:
     def _ask_to_follow(self, connection: Connection, machine: Machine) -> None:
         self._held = b""  # it is sent again
         offsets = {EVENTS: self._state.events, LOG: self._state.log}
-        connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints))  # fmt: skip
+        script = schedulers.script_of(machine, {})  # only to say which cluster it is
+        connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints, script=script))  # fmt: skip
 
     def _may_restart(self) -> bool:
         """Whether to continue a run whose supervisor there is gone, as after a restart of that computer."""
@@ -154,7 +155,7 @@ class _Mirror:
     def _restart(self, connection: Connection, machine: Machine) -> None:
         """Continue the run there. Raises InputError if that is refused."""
         self._restarts, self._lost_at = self._restarts + 1, self._state.step
-        script = slurm.script_of(machine, spec_file.read_run(self._folder.spec))
+        script = schedulers.script_of(machine, spec_file.read_run(self._folder.spec))
         connection.ask(protocol.Resume(run=self._remote.run, script=script), protocol.Started)
         sentence = message(
             "the processes of the run on {machine} were gone. Restarted from its last checkpoint",

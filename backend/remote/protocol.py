@@ -66,7 +66,7 @@ class Start(Message, frozen=True, tag=True):
     options: list[str] = []
     name: str = ""
     script: str = ""
-    """The batch script of a job that starts the run; empty to start it directly."""
+    """The job that starts the run (`schedulers.script_of`); empty to start it directly."""
 
 
 class Resume(Message, frozen=True, tag=True):
@@ -82,13 +82,15 @@ class EndNow(Message, frozen=True, tag=True):
     """End a run's processes there without a checkpoint."""
 
     run: str
+    script: str = ""
+    """As in Start."""
 
 
 class ListDevices(Message, frozen=True, tag=True):
     """Which devices can train there, or which partitions are there for jobs?"""
 
     script: str = ""
-    """A batch script, of which the scheduler says whether it would accept it."""
+    """A job as in Start, of which the scheduler says whether it would accept it."""
 
 
 class Devices(Message, frozen=True, tag=True):
@@ -118,6 +120,8 @@ class Follow(Message, frozen=True, tag=True):
     files: dict[str, list[int]] = {}
     """Size and time of modification (ns) of the other files that have arrived."""
     checkpoints: bool = False
+    script: str = ""
+    """As in Start."""
 
 
 class Ask(Message, frozen=True, tag=True):

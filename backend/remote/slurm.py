@@ -69,11 +69,6 @@ exit "$code"
 """
 
 
-def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:
-    """The batch script of a run on the machine, by the values of its spec; empty if its runs are started directly."""
-    return batch_script(machine, spec) if machine.scheduler == "slurm" else ""
-
-
 def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
     """The script of a job, which is submitted in the run's folder; its arguments are options of `burnish resume`.
 
@@ -130,15 +125,8 @@ def check(script: str) -> protocol.Devices:
     return protocol.Devices(devices=[], partitions=_list_partitions(), note=_last_line(answer.stderr))
 
 
-def cancel(job: str) -> None:
-    """Cancel a job; one that has ended stays as it is. Raises InputError."""
-    answer = _call("scancel", job)
-    if answer.returncode:
-        raise InputError("Slurm did not cancel the job: {reason}", reason=_last_line(answer.stderr))
-
-
 class Job:
-    """The job of a run, as Slurm knows it."""
+    """The job of a run, as Slurm knows it (`schedulers.Job`)."""
 
     def __init__(self, record: JobRecord) -> None:
         self.record = record
@@ -158,13 +146,24 @@ class Job:
         self.state, self.record = _look_up(self.record.job) or (self.state, self.record)
         self.has_changed = self.record != before
 
+    def life(self, folder: RunFolder) -> str:
+        """`alive` or `ended`."""
+        self.poll()
+        return "ended" if self.has_ended or not folder.exists() else "alive"
+
+    def stop(self) -> None:
+        """Cancel it; one that has ended stays as it is. Raises InputError."""
+        answer = _call("scancel", self.record.job)
+        if answer.returncode:
+            raise InputError("Slurm did not cancel the job: {reason}", reason=_last_line(answer.stderr))
+
     def cancel(self, end_state: str) -> bool:
         """Cancel it while it is pending, so that the run ends in this state; False if Slurm does not do that now."""
         if time.monotonic() - self._cancelled < POLL_SECONDS:
             return False
         self._cancelled = time.monotonic()
         try:
-            cancel(self.record.job)
+            self.stop()
         except InputError:
             return False
         self._end_state = end_state

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -45,6 +46,17 @@ _NCCL_TIMED_OUT = "Watchdog caught collective operation timeout: WorkNCCL"
 """What PyTorch prints before it aborts a process whose GPU has waited too long."""
 
 
+@dataclass(frozen=True)
+class Death:
+    """How one of the processes ended."""
+
+    returncode: int
+    killed_by: str = ""
+    """See `ExitRecord.killed_by`."""
+    sentence: str = ""
+    """What is known of it, if that is more than the code says."""
+
+
 def run(folder: RunFolder) -> int:
     """Train the run in as many processes as its spec wants. Returns the exit code; events tell the rest."""
     try:
@@ -55,8 +67,10 @@ def run(folder: RunFolder) -> int:
     return loop.run(folder, spec) if count == 1 else _launch(folder, count)
 
 
-def take_part(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> int:
+def take_part(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
     """Be one of a run's processes. Returns the exit code."""
+    if count == 1:
+        return loop.run(folder)
     spec = read_run(folder)
     engine: EngineOfProcesses = registry.find("engine", spec.hardware.engine, "hardware.engine")
     try:
@@ -84,22 +98,22 @@ def _launch(folder: RunFolder, count: int) -> int:
     with TemporaryDirectory(prefix="burnish-") as place:
         try:
             for rank in range(count):
-                processes.append(_start(folder, rank, count, Path(place) / "rendezvous"))
+                processes.append(_start(folder, rank, count, str(Path(place) / "rendezvous")))
             failed = _watch(processes)
         finally:
             _end(processes)
     if failed is None:
         return processes[0].returncode
-    return _explain(folder, failed, processes[failed].returncode, started, kills)
+    returncode = processes[failed].returncode
+    return explain(folder, failed, Death(returncode, restart.killed_by(returncode, kills)), started)
 
 
-def _start(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> "subprocess.Popen[bytes]":
-    place = ["--rank", str(rank), "--of", str(count), "--rendezvous", str(rendezvous)]
+def _start(folder: RunFolder, rank: int, count: int, rendezvous: str) -> "subprocess.Popen[bytes]":
     threads = max(1, len(_cores()) // count)
     log = None if rank == 0 else open_inside(folder.path, log_name(rank), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         return subprocess.Popen(
-            python_command("backend", process_tree.ROLE, str(folder.path), *place),
+            process_command(folder, rank, count, rendezvous),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -113,6 +127,12 @@ def _start(folder: RunFolder, rank: int, count: int, rendezvous: Path) -> "subpr
 
 def _cores() -> Sequence[int]:
     return [*os.sched_getaffinity(0)] if sys.platform == "linux" else range(os.cpu_count() or 1)
+
+
+def process_command(folder: RunFolder, rank: int, count: int, rendezvous: str) -> list[str]:
+    """The command of one of the run's processes; see `take_part`."""
+    place = ["--rank", str(rank), "--of", str(count), "--rendezvous", rendezvous]
+    return python_command("backend", process_tree.ROLE, str(folder.path), *place)
 
 
 def log_name(rank: int) -> str:
@@ -147,30 +167,33 @@ def _note_failure(folder: RunFolder, rank: int, error: Exception) -> None:
     log.close()
 
 
-def _explain(folder: RunFolder, rank: int, returncode: int, started: float, kills: int | None) -> int:
-    """Write the run's last event, unless the first process did. Returns the run's exit code."""
+def explain(folder: RunFolder, rank: int, death: Death, started: float) -> int:
+    """Write the run's last event, unless the first process did. Returns the run's exit code.
+
+    If the supervisor restarts the run after such a death, this process dies so too.
+    """
     log = EventLog(folder.events)  # cuts what the first process has half written
     events = landmarks(folder.events)
     last = events[-1] if events else None
     if not isinstance(last, RunFinished) or last.time < started:
         step = _last_step(events)
-        last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, returncode, step, kills)
-        if _will_restart(folder, last, returncode, kills):
+        last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, death, step)
+        if _will_restart(folder, last, death):
             sentence = join("; ", filter(None, (last.message, last.hint)))
             log.write(Warned(time=time.time(), code=PROCESS_LOST, message=sentence))
             log.close()
-            _die_of(-returncode)
+            _die_of(-death.returncode)
         log.write(last)
     log.close()
     return exit_code(last.state)
 
 
-def _will_restart(folder: RunFolder, last: RunFinished, returncode: int, kills: int | None) -> bool:
+def _will_restart(folder: RunFolder, last: RunFinished, death: Death) -> bool:
     """Whether the supervisor restarts the run if this process dies as the lost one did."""
     record = folder.process_record()
     if record is None or last.code != PROCESS_LOST:
         return False
-    return restart.restart_after(folder, record, returncode, restart.killed_by(returncode, kills)) is not None
+    return restart.restart_after(folder, record, death.returncode, death.killed_by) is not None
 
 
 def _die_of(number: int) -> NoReturn:
@@ -208,15 +231,17 @@ def _own_words(folder: RunFolder, rank: int, step: int, started: float) -> RunFi
     )
 
 
-def _found_dead(folder: RunFolder, rank: int, returncode: int, step: int, kills: int | None) -> RunFinished:
+def _found_dead(folder: RunFolder, rank: int, death: Death, step: int) -> RunFinished:
+    returncode = death.returncode
     if returncode == -signal.SIGABRT and _NCCL_TIMED_OUT in _read_log(folder, rank):
         error = RunFailed(
             "rank {rank}: NCCL timed out while the GPUs exchanged numbers", "collective_failed", rank=rank
         )
         return failure_event(error, step, FailureContext(folder))
-    killed_by = restart.killed_by(returncode, kills)
-    if returncode == -9:
-        how = restart.kill_words(killed_by)
+    if death.sentence:
+        how = death.sentence
+    elif returncode == -9:
+        how = restart.kill_words(death.killed_by)
     elif returncode < 0:
         how = message("the process was terminated by {name}", name=signal.Signals(-returncode).name)
     else:

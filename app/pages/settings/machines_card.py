@@ -1,9 +1,9 @@
-"""Other computers on which runs can be started over ssh."""
+"""Other computers on which runs can be started, over ssh or as jobs of a cluster."""
 
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
@@ -17,16 +17,23 @@ from backend.contract.rpc.machines import MachineList, MachineState
 from backend.contract.rpc.protocol import ErrorReply
 
 EXPLANATION = tr(
-    "Train on a server that you reach with ssh, and watch the run here. Burnish must be installed there. "
-    "It uses your keys and your ssh configuration, and never asks for a password."
+    "Train on a server that you reach with ssh or on a cluster, and watch the run here. Burnish must be installed "
+    "there. It uses your keys and your ssh configuration, and never asks for a password."
 )
+SCHEDULERS = {"slurm": "Slurm", "ray": "Ray"}
 JOB_FIELDS = {
-    "partition": (tr("Partition"), tr("the default of the cluster")),
-    "account": (tr("Account"), tr("your default")),
-    "time": (tr("Time limit"), tr("4:00:00, or 2-12 for days and hours")),
-    "gpus": (tr("GPUs"), tr("2, or a100:2")),
+    "slurm": {
+        "partition": (tr("Partition"), tr("the default of the cluster")),
+        "account": (tr("Account"), tr("your default")),
+        "time": (tr("Time limit"), tr("4:00:00, or 2-12 for days and hours")),
+        "gpus": (tr("GPUs"), tr("2, or a100:2")),
+    },
+    "ray": {
+        "dashboard": (tr("Dashboard"), "http://head:8265"),
+        "cpus": (tr("CPUs per worker"), "1"),
+    },
 }
-"""Setting of a job → title and placeholder."""
+"""Scheduler → setting of its jobs → title and placeholder."""
 
 
 class MachinesCard(Card):
@@ -51,9 +58,17 @@ class MachinesCard(Card):
         self.folder = QLineEdit(placeholderText=tr("burnish (in the home folder)"))
         self.setup = QLineEdit(placeholderText=tr("source ~/venv/bin/activate"))
         self.setup.setToolTip(tr("Shell commands that make burnish available there"))
-        schedulers = [(tr("Start runs directly"), ""), (tr("Submit runs to Slurm"), "slurm")]
+        schedulers = [
+            (tr("Start runs directly"), ""),
+            (tr("Submit runs to Slurm"), "slurm"),
+            (tr("Submit runs to Ray"), "ray"),
+        ]
         self.scheduler = QuietComboBox(name=tr("Scheduler"), items=schedulers)
-        self.job = {key: QLineEdit(placeholderText=hint) for key, (_, hint) in JOB_FIELDS.items()}
+        titles = {key: title for fields in JOB_FIELDS.values() for key, (title, _) in fields.items()}
+        self.job = {
+            key: QLineEdit(placeholderText=hint) for fields in JOB_FIELDS.values() for key, (_, hint) in fields.items()
+        }
+        self.open_cluster = QCheckBox(tr("Allow a public address without a token or https"))
         self.script_lines = QPlainTextEdit(placeholderText="#SBATCH --mem=32G", tabChangesFocus=True)
         self.script_lines.setAccessibleName(tr("Extra lines"))
         self.script_lines.setToolTip(tr("More lines of the batch script: options of Slurm, or shell commands"))
@@ -66,8 +81,9 @@ class MachinesCard(Card):
             (tr("Folder"), self.folder),
             (tr("Set up"), self.setup),
             (tr("Scheduler"), self.scheduler),
-            *((title, self.job[key]) for key, (title, _) in JOB_FIELDS.items()),
+            *((titles[key], field) for key, field in self.job.items()),
             (tr("Extra lines"), self.script_lines),
+            (tr("Open cluster"), self.open_cluster),
         ):
             if isinstance(field, QLineEdit):
                 field.setAccessibleName(title)
@@ -105,7 +121,8 @@ class MachinesCard(Card):
         row.setSpacing(8)
         row.addWidget(label(name, "strong"))
         address, scheduler = self._machines[name]["address"], self._machines[name]["scheduler"]
-        parts = [str(address or tr("this computer")), "Slurm" if scheduler == "slurm" else ""]
+        place = self._machines[name].get("dashboard") or address or tr("this computer")
+        parts = [str(place), SCHEDULERS.get(str(scheduler), "")]
         row.addWidget(ElidedLabel(" · ".join(filter(None, parts)), "muted"), 1)
         check = IconButton(tr("Check"), "refresh", clicked=partial(self.check, name))
         check.setAccessibleName(tr("Check {name}", name=name))
@@ -125,6 +142,7 @@ class MachinesCard(Card):
         for key, field in self._text_fields().items():
             field.setText(str(self._machines[name][key]))
         self.script_lines.setPlainText(str(self._machines[name]["script_lines"]))
+        self.open_cluster.setChecked(bool(self._machines[name]["open_cluster"]))
         self.scheduler.setCurrentIndex(self.scheduler.findData(self._machines[name]["scheduler"]))
         self.address.setFocus()
 
@@ -139,7 +157,10 @@ class MachinesCard(Card):
         name = self.name.text().strip()
         given: dict[str, str] = {key: field.text().strip() for key, field in self._text_fields().items()}
         given |= {"scheduler": self.scheduler.currentData(), "script_lines": self.script_lines.toPlainText().strip()}
-        settings = {key: value for key, value in given.items() if value}
+        settings: dict[str, object] = {key: value for key, value in given.items() if value}
+        given["open_cluster"] = ""
+        if self.open_cluster.isChecked() and given["scheduler"] == "ray":
+            settings["open_cluster"] = True
         kept = {key: value for key, value in self._machines.get(name, {}).items() if key not in given}
         self._client.ask(
             "save_machine", {"name": name, "settings": {**kept, **settings}}, partial(self._on_saved, name), self._on_mistake
@@ -158,6 +179,7 @@ class MachinesCard(Card):
         for field in (self.name, *self._text_fields().values(), self.script_lines):
             field.clear()
         self.scheduler.setCurrentIndex(0)
+        self.open_cluster.setChecked(False)
         self.show_machines(answer)
         self.changed.emit()
         self.check(name)
@@ -186,7 +208,11 @@ class MachinesCard(Card):
     def _show_possible(self) -> None:
         name = self.name.text().strip()
         self.save_button.setText(tr("Save machine") if name in self._machines else tr("Add machine"))
-        has_scheduler = bool(self.scheduler.currentData())
-        for field in (*self.job.values(), self.script_lines):
-            self.form.setRowVisible(field, has_scheduler)
-        self.save_button.setEnabled(bool(name and (has_scheduler or self.address.text().strip())))
+        scheduler = self.scheduler.currentData()
+        for each, fields in JOB_FIELDS.items():
+            for key in fields:
+                self.form.setRowVisible(self.job[key], scheduler == each)
+        self.form.setRowVisible(self.script_lines, scheduler == "slurm")
+        self.form.setRowVisible(self.open_cluster, scheduler == "ray")
+        place = self.job["dashboard"] if scheduler == "ray" else self.address
+        self.save_button.setEnabled(bool(name and (scheduler == "slurm" or place.text().strip())))

@@ -22,8 +22,9 @@ _REASONS = {
     "PartitionNodeLimit": message("it needs more nodes than its partition allows"),
     "ReqNodeNotAvail": message("the nodes that it needs are not available"),
     "NodeDown": message("the nodes that it needs are down"),
+    "Pending": message("the cluster has not started it yet"),
 }
-"""Slurm's job reason codes that are frequent, as clauses; others are shown as they are."""
+"""Slurm's job reason codes that are frequent, and Ray's only one, as clauses; others are shown as they are."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,15 @@ class JobRecord:
     """When it started or is expected to, in seconds since the epoch; 0 if unknown."""
     ends: float = 0.0
     """When it reaches its time limit; 0 if it has none, or has not started."""
+    scheduler: str = "slurm"
+    """Whose job it is: `slurm` or `ray`."""
 
     def describe_waiting(self) -> str:
         """`waits in Slurm (job 12): no free resources yet; expected to start at 2026-11-27 15:30`."""
         reason = _REASONS.get(self.reason.split(",")[0], self.reason[:MOST_LETTERS]) or message("no reason given")
         values = {"job": self.job[:MOST_LETTERS], "reason": reason}
+        if self.scheduler == "ray":
+            return message("waits in Ray (job {job}): {reason}", **values)
         if time := _local_time(self.starts):
             return message("waits in Slurm (job {job}): {reason}; expected to start at {time}", **values, time=time)
         return message("waits in Slurm (job {job}): {reason}", **values)
@@ -51,6 +56,8 @@ class JobRecord:
     def describe_running(self) -> str:
         """`Slurm job 12, until 2026-11-27 18:40`."""
         job = self.job[:MOST_LETTERS]
+        if self.scheduler == "ray":
+            return message("Ray job {job}", job=job)
         if time := _local_time(self.ends):
             return message("Slurm job {job}, until {time}", job=job, time=time)
         return message("Slurm job {job}", job=job)

@@ -1,7 +1,6 @@
 """PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays fast."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
@@ -135,7 +134,7 @@ class TorchEntry:
         return TorchEngine()
 
     @staticmethod
-    def join_processes(rank: int, count: int, rendezvous: Path) -> None:
+    def join_processes(rank: int, count: int, rendezvous: str) -> None:
         """Meet the other processes of the run; imports torch."""
         from backend.engines.torch import lean_imports
 

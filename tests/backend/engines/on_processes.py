@@ -169,7 +169,7 @@ def _joined(batch: Batch, first: int) -> dict[str, np.ndarray]:
 
 def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> None:
     torch.set_num_threads(1)
-    group = ProcessGroup.join(rank, size, folder / f"rendezvous-{size}")
+    group = ProcessGroup.join(rank, size, str(folder / f"rendezvous-{size}"))
     if rank:
         for _ in tasks:
             leading_engine.follow(group)
@@ -185,7 +185,7 @@ def _call_one_that_hangs(folder: Path) -> None:
     other = os.fork()
     signal.alarm(30)
     process_group._KILLED_WITHIN_SECONDS = 0.0
-    group = ProcessGroup.join(0 if other else 1, 2, folder / "rendezvous-of-one-that-hangs")
+    group = ProcessGroup.join(0 if other else 1, 2, str(folder / "rendezvous-of-one-that-hangs"))
     group.prepare(torch.device("cpu"), timeout_seconds=1)
     if not other:
         signal.pause()

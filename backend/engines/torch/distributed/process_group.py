@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ _LARGE = 1 << 18
 """Numbers in a gradient that is summed where it is; smaller ones are copied into one."""
 _PLACE = re.compile(r"^\[[^\]]*\] *")
 """The line of gloo's source code, before what it says."""
+TCP = "tcp://"
 _LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 
 
@@ -63,11 +63,20 @@ class ProcessGroup:
         self._gradients: Any = None
 
     @staticmethod
-    def join(rank: int, size: int, rendezvous: Path) -> "ProcessGroup":
-        """Meet the other processes of this computer through a file. Nothing is reachable from other computers."""
-        if loopback := _LOOPBACK.get(sys.platform):  # whatever a cluster's environment names for groups of many hosts
-            os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = loopback
-        store = dist.FileStore(str(rendezvous), size)  # pyright: ignore[reportPrivateImportUsage]
+    def join(rank: int, size: int, rendezvous: str) -> "ProcessGroup":
+        """Meet the other processes: those of this computer through a file, those of a cluster at `tcp://HOST:PORT` of the first.
+
+        With a file, nothing is reachable from other computers.
+        """
+        if rendezvous.startswith(TCP):
+            host, _, port = rendezvous.removeprefix(TCP).rpartition(":")
+            store: dist.Store = dist.TCPStore(host.strip("[]"), int(port), size, is_master=rank == 0, timeout=_MEETING_TIME)  # pyright: ignore[reportPrivateImportUsage]  # fmt: skip
+        else:
+            if loopback := _LOOPBACK.get(
+                sys.platform
+            ):  # whatever a cluster's environment names for groups of many hosts
+                os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = loopback
+            store = dist.FileStore(rendezvous, size)  # pyright: ignore[reportPrivateImportUsage]
         dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=_MEETING_TIME)
         group = ProcessGroup(rank, size)
         group._calls = dist.new_group(backend="gloo", timeout=_ANY_TIME)

@@ -1,0 +1,300 @@
+"""Tests that a run becomes a job of Ray through its Jobs API, trains in Ray's workers, and says what is wrong with a cluster."""
+
+import os
+import shlex
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.machines import Machine, machines_file, write_machines
+from backend.contract.processes import python_command
+from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.job import JobRecord
+from backend.contract.spec.section import validate
+from backend.process_tree import processes
+from backend.remote import ray_jobs
+from tests.backend.remote.fake_ray import FakeRay
+from tests.backend.remote.remote_runs import Burnish, losses
+
+Until = Callable[[Callable[[], object]], None]
+SECRET = "0123456789abcdef"
+
+
+@pytest.fixture
+def ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRay]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in (ray_jobs.TOKEN, ray_jobs.TOKEN_PATH):
+        monkeypatch.delenv(name, raising=False)
+    fake = FakeRay(tmp_path / "cluster")
+    yield fake
+    fake.close()
+
+
+@pytest.fixture
+def cluster(
+    ray: FakeRay, tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> Iterator[FakeRay]:
+    """A cluster that is the machine `cluster`, and whose storage this computer sees."""
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    burnish = tmp_path / "burn ish"
+    burnish.write_text(f'#!/bin/sh\nexec {shlex.join(python_command("backend"))} "$@"\n')
+    burnish.chmod(0o755)
+    write_machines({"cluster": _machine(ray, folder=str(place), command=str(burnish))})
+    yield ray
+    for job in ray.jobs:
+        ray.stop(job)
+    until(lambda: all(folder.life() != "alive" for folder in run_folders(place / "runs")))
+
+
+@pytest.mark.slow
+def test_run_ends_with_the_numbers_of_one_here(burnish: Burnish, cluster: FakeRay, runs: Path, spec: Path, place: Path) -> None:  # fmt: skip
+    cluster.token = SECRET
+    os.environ[ray_jobs.TOKEN] = SECRET
+    try:
+        result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there")
+    finally:
+        del os.environ[ray_jobs.TOKEN]
+    assert result.returncode == 0, result.stderr
+    assert burnish("train", spec, "--run-folder", runs / "here").returncode == 0
+    there, here = RunFolder(runs / "there"), RunFolder(runs / "here")
+    assert losses(there) == losses(here)
+    assert len(losses(here)) == 2
+    assert there.predictions().read_bytes() == here.predictions().read_bytes()
+    assert (there.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
+    written = [*runs.rglob("*"), *place.rglob("*"), machines_file()]
+    assert [path for path in written if path.is_file() and SECRET.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+def test_one_of_two_workers_that_dies_costs_no_numbers(burnish: Burnish, cluster: FakeRay, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    slow = ("--set", "training.max_steps=60", "--set", "training.epochs=100", "--set", "training.checkpoint_every=5", "--set", "hardware.processes=2")  # fmt: skip
+    assert burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *slow).returncode == 0
+    there, here = RunFolder(runs / "there"), RunFolder(runs / "here")
+    until(lambda: len(losses(there)) > 10)
+    far = str(run_folders(place / "runs")[0].path)
+    victim = next(one for one in processes() if f"{far} --rank 1 " in " ".join(one.command))
+    os.kill(victim.pid, 9)
+    until(lambda: there.life() == "ended")
+    assert '"code":"process_lost"' in there.events.read_text()
+    assert burnish("train", spec, "--run-folder", runs / "here", *slow).returncode == 0
+    assert there.predictions().read_bytes() == here.predictions().read_bytes()
+    assert (there.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
+
+
+def test_pending_job_leaves_the_queue(burnish: Burnish, cluster: FakeRay, runs: Path, spec: Path, until: Until) -> None:
+    cluster.is_held = True
+    assert burnish("train", spec, "--on", "cluster", "--run-folder", runs / "job", "--detach").returncode == 0
+    near = RunFolder(runs / "job")
+    until(near.waits)
+    record = near.job_record()
+    assert record
+    assert record.describe_waiting() == f"waits in Ray (job {record.job}): the cluster has not started it yet"
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert cluster.jobs[record.job]["status"] == "STOPPED"
+
+
+def test_check_runs_a_small_job(burnish: Burnish, cluster: FakeRay, place: Path) -> None:
+    result = burnish("machines", "check", "cluster")
+    assert result.returncode == 0, result.stderr
+    assert "Ray 2.60.0" in result.stdout
+    assert "1 node, 2 CPU" in result.stdout
+    assert "its jobs run python" in result.stdout
+    assert list(place.glob(".check*")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"command": "nothing-of-that-name"}, "burnish is not installed there"),
+        ({"setup": "cd /"}, "may not write to"),
+        ({"setup": "cd $HOME"}, "has another folder"),
+    ],
+)
+def test_what_a_job_would_meet_is_said_by_check(cluster: FakeRay, tmp_path: Path, settings: dict[str, str], words: str) -> None:  # fmt: skip
+    (tmp_path / "home").mkdir()
+    if "cd /" in settings.get("setup", "") and os.geteuid() == 0:
+        settings = {"setup": "cd /proc"}
+    description = _describe(cluster, **settings)
+    with pytest.raises(InputError, match=words):
+        ray_jobs.check(description, tmp_path, lambda: None)
+
+
+def test_folder_that_the_cluster_does_not_see_is_named(cluster: FakeRay, tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"does not see .*nowhere; choose a folder on storage that all of its nodes share"
+    ):
+        ray_jobs.check(_describe(cluster), tmp_path / "nowhere", lambda: None)
+
+
+def _machine(ray: FakeRay, **settings: str) -> Machine:
+    return validate(Machine, {"scheduler": "ray", "dashboard": ray.address, **settings}, "cluster")
+
+
+def _describe(ray: FakeRay, **settings: str) -> str:
+    return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}))
+
+
+# The connection
+
+
+def _connect(ray: FakeRay, *, address: str = "", open_cluster: bool = False) -> str:
+    return ray_jobs.Cluster(ray_jobs.Description(address or ray.address, open_cluster)).connect()
+
+
+def test_token_of_the_environment_or_of_ray_s_file_is_sent(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    ray.token = SECRET
+    with pytest.raises(
+        InputError, match=r"asks for a token; put it into RAY_AUTH_TOKEN, or into .*auth_token with mode 600"
+    ):
+        _connect(ray)
+    file = tmp_path / "home" / ".ray" / "auth_token"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{SECRET}\n")
+    file.chmod(0o640)
+    with pytest.raises(InputError, match="others can read this token; run: chmod 600"):
+        _connect(ray)
+    file.chmod(0o600)
+    assert _connect(ray) == "2.60.0"
+    monkeypatch.setenv(ray_jobs.TOKEN, "another")
+    with pytest.raises(InputError, match="does not accept your token"):
+        _connect(ray)
+
+
+def test_token_is_not_sent_to_a_cluster_that_asks_for_none(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ray_jobs.TOKEN, SECRET)
+    _connect(ray)
+    assert ray.seen == [("GET", "/api/version", "")]
+
+
+def test_redirect_is_not_followed(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ray_jobs.TOKEN, SECRET)
+    other = FakeRay(tmp_path / "other")
+    ray.token, ray.answer = SECRET, (302, f"{other.address}/api/version")
+    with pytest.raises(InputError, match="refuses this"):
+        _connect(ray)
+    assert other.seen == []
+    other.close()
+
+
+@pytest.mark.parametrize("version", ["2.59.1", "1.13.0", "", "x", "2"])
+def test_other_version_is_refused_before_anything_is_sent(ray: FakeRay, version: str) -> None:
+    ray.version = version
+    with pytest.raises(InputError, match=r"but Burnish needs 2\.60 or newer"):
+        _connect(ray)
+
+
+@pytest.mark.parametrize("answer", [(200, "<html>"), (200, "[]"), (200, "[" * 100_000)])
+def test_address_of_something_else_is_refused(ray: FakeRay, answer: tuple[int, str]) -> None:
+    ray.answer = answer
+    with pytest.raises(InputError, match="not one of a Ray dashboard"):
+        _connect(ray)
+
+
+def test_unreachable_cluster_is_said(ray: FakeRay) -> None:
+    with pytest.raises(InputError, match=r"no Ray cluster answers at http://127\.0\.0\.1:1 \(Connection refused\)"):
+        _connect(ray, address="http://127.0.0.1:1")
+
+
+def test_open_cluster_at_a_public_address_needs_consent(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = _make_public(ray, monkeypatch)
+    with pytest.raises(InputError, match="asks for no token, so anyone can run programs"):
+        _connect(ray, address=address)
+    assert _connect(ray, address=address, open_cluster=True) == "2.60.0"
+
+
+def test_token_goes_to_a_public_address_only_by_https(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, ray.token = _make_public(ray, monkeypatch), SECRET
+    monkeypatch.setenv(ray_jobs.TOKEN, SECRET)
+    with pytest.raises(InputError, match="without https, where others could read the token"):
+        _connect(ray, address=address)
+    assert [token for *_, token in ray.seen] == [""]
+
+
+def _make_public(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> str:
+    look_up = socket.getaddrinfo
+
+    def answer(host: str, port: int | None, *more: int, **named: int):
+        if host == "ray.example":
+            host = "8.8.8.8" if port is None else "127.0.0.1"
+        return look_up(host, port, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    return ray.address.replace("127.0.0.1", "ray.example")
+
+
+# What is described
+
+
+@pytest.mark.parametrize(
+    "dashboard",
+    [
+        "head:8265",
+        "ray://head:10001",
+        "http://",
+        "http://me:secret@head:8265",
+        "http://head:8265?token=1",
+        "http://a b",
+        "http://h:x",
+    ],
+)
+def test_address_of_a_dashboard_is_whole_and_holds_no_secret(dashboard: str) -> None:
+    with pytest.raises(InputError, match="write it as http://host:8265 or https://host, without a name or a token"):
+        validate(Machine, {"scheduler": "ray", "dashboard": dashboard}, "cluster")
+
+
+def test_ray_needs_a_dashboard() -> None:
+    with pytest.raises(InputError, match="give the address of the Ray cluster's dashboard"):
+        validate(Machine, {"scheduler": "ray"}, "cluster")
+
+
+@pytest.mark.parametrize("name", ["a b", "'; touch hacked; '", '$(touch hacked) "x"', "-n"])
+def test_hostile_names_stay_names_in_the_command_of_a_job(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    description = ray_jobs.Description("http://head:8265", command="printf")
+    command = ray_jobs.entrypoint(description, folder, ["--set", name])
+    printed = subprocess.run(command.replace("printf resume", r'printf "%s\\n"'), shell=True, capture_output=True, text=True, check=True)  # fmt: skip
+    assert printed.stdout.splitlines() == [str(folder), "--set", name]
+    assert list(tmp_path.rglob("hacked")) == []
+
+
+@pytest.mark.parametrize("job", ["", "12", "../../secret", "burnish-0123456789ab/stop", "burnish-XYZ"])
+def test_what_is_not_a_job_of_ours_is_not_asked_about(ray: FakeRay, job: str) -> None:
+    assert ray_jobs.job_of(JobRecord(job, scheduler="ray"), _describe(ray)) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "life", "end", "words"),
+    [
+        ("RUNNING", "alive", "", ""),
+        ("SUCCEEDED", "ended", "", ""),
+        ("STOPPED", "ended", "interrupted", "its job was stopped in Ray"),
+        ("FAILED", "ended", "", "burnish: no such file"),
+        ("", "ended", "interrupted", "Ray does not know its job any longer"),
+    ],
+)
+def test_reason_of_an_end(ray: FakeRay, tmp_path: Path, state: str, life: str, end: str, words: str) -> None:
+    folder, record = RunFolder(tmp_path), JobRecord("burnish-0123456789ab", scheduler="ray")
+    folder.spec.write_text(spec_file.dump({}))
+    if state:
+        ray.jobs[record.job] = {"status": state}
+        (tmp_path / "cluster" / f"{record.job}.log").write_text("started\nburnish: no such file\n\n")
+    job = ray_jobs.job_of(record, _describe(ray))
+    assert job
+    assert job.life(folder) == life
+    assert (job.end(folder)[0], words in job.end(folder)[1]) == (end, True)
+
+
+def test_cluster_that_does_not_answer_ends_nothing(ray: FakeRay, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump({}))
+    description = _describe(ray, dashboard="http://127.0.0.1:1")
+    job = ray_jobs.job_of(JobRecord("burnish-0123456789ab", scheduler="ray"), description)
+    assert job
+    assert job.life(folder) == "alive"

@@ -1,0 +1,203 @@
+"""Tests with a real Ray cluster on this computer, with a token: runs train in its workers, obey, and survive what is killed."""
+
+import importlib.util
+import os
+import secrets
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.contract.machines import Machine, write_machines
+from backend.contract.processes import python_command
+from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.spec.section import validate
+from backend.remote import ray_jobs
+from tests.backend.remote.remote_runs import Burnish, losses
+
+Until = Callable[[Callable[[], object]], None]
+ENDLESS = ("--set", "training.max_steps=1000000", "--set", "training.epochs=1000000", "--set", "evaluation.every=never")
+LONGER = ("--set", "training.max_steps=60", "--set", "training.epochs=100", "--set", "evaluation.every=20")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray (pip install burnish[ray])"),
+]
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster of two nodes with two CPUs each; its token is in `RAY_AUTH_TOKEN`."""
+    folder = tmp_path_factory.mktemp("ray")
+    os.environ[ray_jobs.TOKEN] = secrets.token_hex(16)
+    port, http = _free_port(), _free_port()
+    environment = {
+        **os.environ,
+        "RAY_AUTH_MODE": "token",
+        "RAY_memory_monitor_refresh_ms": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1",
+        "HOME": str(folder),
+    }
+    program = str(Path(sys.executable).with_name("ray"))
+    shared = ["--num-cpus=2", "--num-gpus=0", "--block", "--disable-usage-stats"]
+    head = ["--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--dashboard-host=127.0.0.1",
+            f"--dashboard-port={http}", f"--temp-dir={folder}/s"]  # fmt: skip
+    nodes = [_start([program, "start", *head, *shared], environment, folder / "head.log")]
+    _wait_for(lambda: _is_open(port) and _is_open(http), 120)
+    nodes.append(_start([program, "start", f"--address=127.0.0.1:{port}", *shared], environment, folder / "node.log"))
+    yield f"http://127.0.0.1:{http}"
+    for node in reversed(nodes):
+        family = [node, *node.children(recursive=True)]
+        for process in family:
+            process.terminate()
+        for process in psutil.wait_procs(family, 20)[1]:
+            process.kill()
+    del os.environ[ray_jobs.TOKEN]
+
+
+def _start(command: list[str], environment: dict[str, str], log: Path) -> psutil.Popen:
+    with log.open("wb") as file:
+        return psutil.Popen(command, env=environment, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _wait_for(is_true: Callable[[], object], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def until() -> Until:
+    return lambda is_true: _wait_for(is_true, 240)
+
+
+@pytest.fixture
+def cluster(
+    dashboard: str, tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> Iterator[str]:
+    """The cluster as the machine `cluster`, whose storage this computer sees; the fields can be changed by name."""
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    burnish = tmp_path / "burnish"
+    burnish.write_text(f'#!/bin/sh\nexec {shlex.join(python_command("backend"))} "$@"\n')
+    burnish.chmod(0o755)
+    settings = {"scheduler": "ray", "dashboard": dashboard, "folder": str(place), "command": str(burnish)}
+    write_machines({"cluster": validate(Machine, settings, "cluster")})
+    yield dashboard
+    for folder in run_folders(place / "runs"):
+        if folder.life() == "alive":
+            folder.request("stop")
+    until(lambda: all(folder.life() != "alive" for folder in run_folders(place / "runs")))
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As each worker has one CPU, a run here has one too."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def _start_run(burnish: Burnish, spec: Path, runs: Path, *options: str) -> RunFolder:
+    started = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *options)
+    assert started.returncode == 0, started.stderr
+    return RunFolder(runs / "there")
+
+
+def _assert_equal(there: RunFolder, here: RunFolder) -> None:
+    assert losses(there) == losses(here)
+    assert there.predictions().read_bytes() == here.predictions().read_bytes()
+    assert (there.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
+
+
+def test_check_runs_a_job(burnish: Burnish, cluster: str) -> None:
+    result = burnish("machines", "check", "cluster")
+    assert result.returncode == 0, result.stderr
+    assert "Ray 2." in result.stdout
+    assert "2 nodes, 4 CPU" in result.stdout
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_compute_the_numbers_of_processes_here(burnish: Burnish, cluster: str, runs: Path, spec: Path, workers: int) -> None:  # fmt: skip
+    # Two workers fit on one node and meet in a file, three meet over the network.
+    several = ("--set", f"hardware.processes={workers}")
+    result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *LONGER, *several)
+    assert result.returncode == 0, result.stderr
+    assert burnish("train", spec, "--run-folder", runs / "here", *LONGER, *several).returncode == 0
+    assert len(losses(RunFolder(runs / "here"))) == 60
+    _assert_equal(RunFolder(runs / "there"), RunFolder(runs / "here"))
+
+
+def test_paused_run_continues_in_another_job(burnish: Burnish, cluster: str, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    slow = ("--set", "training.max_steps=400", "--set", "training.epochs=1000", "--set", "evaluation.every=never")
+    near = _start_run(burnish, spec, runs, *slow)
+    until(lambda: len(losses(near)) > 3)
+    assert burnish("checkpoint", near.path).returncode == 0
+    assert burnish("pause", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert '"state":"paused"' in near.events.read_text()
+    assert 3 < len(losses(near)) < 400
+    assert burnish("resume", near.path).returncode == 0
+    assert burnish("train", spec, "--run-folder", runs / "here", *slow).returncode == 0
+    _assert_equal(near, RunFolder(runs / "here"))
+
+
+def test_worker_that_is_killed_costs_no_numbers(burnish: Burnish, cluster: str, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    slow = ("--set", "training.max_steps=400", "--set", "training.epochs=1000", "--set", "evaluation.every=never",
+            "--set", "hardware.processes=2", "--set", "training.checkpoint_every=20")  # fmt: skip
+    near = _start_run(burnish, spec, runs, *slow)
+    until(lambda: len(losses(near)) > 30)
+    far = run_folders(place / "runs")[0]
+    victim = next(one for one in psutil.process_iter(["cmdline"]) if _is_rank(one, far, 1))
+    victim.send_signal(signal.SIGKILL)
+    until(lambda: near.life() == "ended")
+    assert '"code":"process_lost"' in near.events.read_text()
+    assert burnish("train", spec, "--run-folder", runs / "here", *slow).returncode == 0
+    here = RunFolder(runs / "here")
+    assert near.predictions().read_bytes() == here.predictions().read_bytes()
+    assert (near.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
+
+
+def _is_rank(process: psutil.Process, folder: RunFolder, rank: int) -> bool:
+    return f"{folder.path} --rank {rank} " in " ".join(process.info["cmdline"] or [])
+
+
+def test_job_is_stopped_at_once(burnish: Burnish, cluster: str, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    near = _start_run(burnish, spec, runs, *ENDLESS)
+    until(lambda: losses(near))
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: near.life() == "ended")
+    far = str(run_folders(place / "runs")[0].path)
+    until(lambda: not any(far in (one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"])))
+
+
+def test_run_that_waits_for_workers_can_be_stopped(burnish: Burnish, cluster: str, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    near = _start_run(burnish, spec, runs, "--set", "hardware.processes=9")
+    until(lambda: "it waits for more nodes" in (near.events.read_text() if near.events.exists() else ""))
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+    assert '"state":"stopped"' in near.events.read_text()
+
+
+def test_wrong_token_is_said(burnish: Burnish, cluster: str, monkeypatch: pytest.MonkeyPatch, spec: Path, runs: Path) -> None:  # fmt: skip
+    monkeypatch.setenv(ray_jobs.TOKEN, "0" * 32)
+    result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there")
+    assert (result.returncode, "does not accept your token" in result.stderr) == (2, True)
+    assert not (runs / "there").exists()
