@@ -78,22 +78,7 @@ class Machine(Section):
     @field_validator("dashboard")
     @classmethod
     def _check_dashboard(cls, dashboard: str) -> str:
-        try:
-            parts = urlsplit(dashboard)
-            is_whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-        except ValueError:
-            is_whole = False
-        if not dashboard:
-            return ""
-        # A name and a password, or a token, would be a secret in this file.
-        if (
-            not is_whole
-            or not dashboard.isprintable()
-            or " " in dashboard
-            or parts.username
-            or parts.query
-            or parts.fragment
-        ):
+        if dashboard and not _is_web_address(dashboard):
             raise ValueError("write it as http://host:8265 or https://host, without a name or a token")
         return dashboard.rstrip("/")
 
@@ -111,6 +96,16 @@ class Machine(Section):
         if not self.address and not self.scheduler:
             raise ValueError("give the address, for example user@host; only a scheduler can do without one")
         return self
+
+
+def _is_web_address(text: str) -> bool:
+    """Whether it is an address of HTTP without what could be a secret, such as a name and a password."""
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+    return is_whole and text.isprintable() and " " not in text and not (parts.username or parts.query or parts.fragment)
 
 
 def machines_file() -> Path:
