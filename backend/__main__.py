@@ -10,7 +10,6 @@ from typing import NoReturn
 from backend.commands import (
     consents,
     data,
-    describe,
     doctor,
     export,
     importing,
@@ -21,6 +20,7 @@ from backend.commands import (
     predict,
     requests,
     runs,
+    search,
     tokenize,
     tokenizer,
     train,
@@ -36,6 +36,7 @@ from backend.contract.redaction import redact
 COMMANDS: tuple[Command, ...] = (
     *window.COMMANDS,
     *train.COMMANDS,
+    *search.COMMANDS,
     *requests.COMMANDS,
     *runs.COMMANDS,
     *predict.COMMANDS,
@@ -48,7 +49,6 @@ COMMANDS: tuple[Command, ...] = (
     *models.COMMANDS,
     *consents.COMMANDS,
     *machines.COMMANDS,
-    *describe.COMMANDS,
     *doctor.COMMANDS,
     *internal.COMMANDS,
 )

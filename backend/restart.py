@@ -87,9 +87,14 @@ def _has_said_its_end(folder: RunFolder, started: float) -> bool:
 
 
 def newest_progress(folder: RunFolder) -> int:
-    """What grows while an attempt is worth repeating: the newest checkpoint, or how much of another computer's run is copied."""
+    """What grows while an attempt is worth repeating: the newest checkpoint, or how much of another computer's run is copied.
+
+    Of a search, the newest checkpoints of all its trials.
+    """
     if folder.remote.exists():
         return folder.events.stat().st_size if folder.events.exists() else 0
+    if folder.search.exists() and folder.trials.is_dir():
+        return sum(newest_progress(RunFolder(trial)) for trial in folder.trials.iterdir())
     return max(folder.checkpoint_steps(), default=0)
 
 

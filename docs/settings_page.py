@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.catalog import catalog
 from backend.contract.spec.environment import XLA_FLAGS
+from backend.contract.spec.search import SearchSection
 
 PAGE = Path(__file__).with_name("settings.md")
 SECTIONS = ("model", "data", "training", "evaluation", "hardware")
@@ -55,6 +56,17 @@ def _lines() -> Iterator[str]:
             yield from _members("engine", known.engines)
 
     yield from _adapters(known.adapters)
+    yield from _search()
+
+
+def _search() -> Iterator[str]:
+    yield "## search\n\nOnly in the spec of a search (see [Searching settings](guide/search.md)).\n"
+    schema = SearchSection.model_json_schema()
+    yield from _table(schema["properties"], schema)
+    for name in ("halving", "confirm"):
+        inner = schema["$defs"][f"{name.capitalize()}Section"]
+        yield f"### search: {{{name}: …}}\n\n{_text(inner['description'])}\n"
+        yield from _table(inner["properties"], inner)
 
 
 def _variables(environment: Schema) -> str:
@@ -100,6 +112,8 @@ def _values(it: Schema) -> str:
         return " or ".join(dict.fromkeys(_values(choice) for choice in it["anyOf"]))
     if "enum" in it:
         return ", ".join(f"`{value}`" for value in it["enum"])
+    if "$ref" in it:
+        return "a section"
     if "const" in it:
         return f"`{it['const']}`"
     kind = {"null": "empty", "array": "list", "object": "mapping", "string": "text", "boolean": "`true`, `false`"}

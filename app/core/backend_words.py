@@ -25,11 +25,11 @@ STAGES = (
     tr("evaluating"), tr("predicting"), tr("saving"), tr("finding the model"), tr("reading the data"),
     tr("measuring lengths"), tr("counting"), tr("Starting"), tr("Reading the data"), tr("Counting the new tokens"),
     tr("Opening the tokenizer…"), tr("Reading the vocabulary…"), tr("Comparing the data"), tr("Loading the model"),
-    tr("Computing intervals"),
+    tr("Computing intervals"), tr("searching"),
 )  # fmt: skip
 UNITS = (
     tr("tokens"), tr("rows"), tr("texts"), tr("words"), tr("characters"), tr("pieces"), tr("steps"), tr("epochs"),
-    tr("bytes"), tr("parts"), tr("checks"), tr("merges"), tr("seconds"),
+    tr("bytes"), tr("parts"), tr("checks"), tr("merges"), tr("seconds"), tr("trials"),
 )  # fmt: skip
 COSTS = (
     tr("Weights"), tr("Gathered weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),

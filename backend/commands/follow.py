@@ -16,6 +16,7 @@ from backend.commands.screen import ProgressScreen
 from backend.contract.metrics import is_at_chance
 from backend.contract.processes import on_interruption
 from backend.contract.run import events
+from backend.contract.run.comparison import format_settings
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, exit_code
 from backend.contract.run.group import RunGroup
@@ -241,6 +242,13 @@ class Follower:
                 if event.split != "validation":
                     measured = format_metrics(event.metrics) or "no labels to evaluate with"
                     self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
+            case events.TrialProposed():
+                self._screen.line(f"trial {event.trial}: {format_settings(event.settings)}")
+            case events.TrialEnded():
+                reason = f": {event.message}" if event.message else ""
+                self._screen.line(
+                    f"trial {event.trial} {event.state} at step {event.step}: {number(event.value)}{reason}"
+                )
             case events.ModelExported():
                 self._screen.line(f"the saved model is from step {event.step}")
             case events.RunFinished():

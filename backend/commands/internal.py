@@ -39,6 +39,10 @@ def _run(arguments: Namespace) -> int:
         from backend.training import processes  # loads the data room and the framework
 
         return local.end_process(processes.take_part(folder, arguments.rank, arguments.of, arguments.rendezvous))
+    if folder.search.exists():
+        from backend.search import driver  # loads the data room
+
+        return driver.run(folder)
     from backend.launchers.launcher import launcher_of  # loads pydantic
 
     return launcher_of(folder).run(folder)

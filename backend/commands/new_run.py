@@ -14,9 +14,8 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import RemoteRun, RunFolder, new_run_folder, write_json
+from backend.contract.run.folder import DeviceRequest, RemoteRun, RunFolder, new_run_folder, write_json
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
-from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
     from backend.contract.rpc.plan import DeviceList
@@ -45,10 +44,12 @@ def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
 
 def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     """Create a run folder that holds the spec: at `path`, or under the runs folder, named by date and spec."""
-    folder = _make(path) if path else _make_dated(prepared.spec.name)
+    from backend.preflight import checks  # loaded by now
+
+    folder = make_folder(path, prepared.spec.name)
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):
-            write_spec(folder, prepared)
+            checks.write_spec(folder, prepared)
     except InputError:
         with suppress(OSError):
             folder.facts.unlink(missing_ok=True)
@@ -57,31 +58,25 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     return folder
 
 
-def write_spec(folder: RunFolder, prepared: "Checked") -> None:
-    """Write the spec, with the reasons of its automatic values. Raises OSError."""
-    from backend.contract import spec_file
-    from backend.preflight import task_facts
-
-    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in prepared.auto if setting.reason)
-    text = reasons + spec_file.dump(prepared.spec.model_dump(mode="json"))
-    task_facts.keep(folder, prepared.fitted)
-    write_whole(folder.spec, text.encode())  # a folder is a run as soon as its complete spec exists
-
-
 def write_copy(spec: str, name: str, remote: RemoteRun, path: Path | None) -> RunFolder:
     """Create the folder of a run that was started on another machine: at `path`, or under the runs folder."""
-    folder = _make(path) if path else _make_dated(name)
+    folder = make_folder(path, name)
     with output_errors(folder.path, "--run-folder" if path else "", folder.path):
         write_json(folder.remote, asdict(remote))
         write_whole(folder.spec, spec.encode())
     return folder
 
 
+def make_folder(path: Path | None, name: str) -> RunFolder:
+    """A new, empty folder: at `path`, or under the runs folder, named by date and `name`. Raises InputError."""
+    return _make(path) if path else _make_dated(name)
+
+
 def change_engine(
     folder: RunFolder, spec: "RunSpec", checkpoints: "Checkpoints", engine: str, *, new_optimizer: bool
 ) -> "RunSpec":
     """Continue a run with another engine. The previous spec is kept beside the new one. Raises InputError."""
-    with _hold(folder, message("another engine")):
+    with hold(folder, message("another engine")):
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
         change = spec_change.with_engine(folder, spec, checkpoints, engine, new_optimizer=new_optimizer)
@@ -90,7 +85,7 @@ def change_engine(
 
 def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
     """Continue a run with other settings. The previous spec is kept beside the new one. Raises InputError."""
-    with _hold(folder, message("other settings")):
+    with hold(folder, message("other settings")):
         from backend.training import spec_change
 
         change = spec_change.with_settings(folder, spec, changes)
@@ -98,7 +93,7 @@ def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "
 
 
 @contextmanager
-def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
+def hold(folder: RunFolder, wanted: str) -> Iterator[None]:
     """Keep the run from being resumed meanwhile. Raises InputError if it is running or belongs to another user."""
     from backend.contract.run.lock import RunLocked, take_lock
 
@@ -157,18 +152,23 @@ def start(
 
     `listed` are this computer's devices, if they are known. Raises InputError or RunFailed.
     """
-    from backend.hardware import devices
     from backend.launchers.launcher import launcher_of
     from backend.preflight import engine_choice
 
-    request = None
-    if queue:
-        found = listed or devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
-        request = devices.make_request(spec, found.devices, found.note)
+    request = device_request(spec, listed) if queue else None
+    folder.set_pause(None)  # a trial of a search that a person resumes pauses at no rung
     hardware = spec.hardware
     if engine_choice.position(spec).count > 1:  # one host alone cannot start again
         hardware = hardware.model_copy(update={"max_restarts": 0})
     return launcher_of(folder).start(folder, hardware, queue=request)
+
+
+def device_request(spec: "RunSpec", listed: "DeviceList | None" = None) -> DeviceRequest:
+    """The devices that a queued run waits for."""
+    from backend.hardware import devices
+
+    found = listed or devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    return devices.make_request(spec, found.devices, found.note)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

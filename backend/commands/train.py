@@ -157,7 +157,7 @@ def _spec_to_resume(folder: RunFolder, arguments: Namespace) -> "RunSpec":
 
 def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
     """Start a run that was submitted as a job: its spec is checked, and its automatic values are chosen, where it runs."""
-    from backend.preflight import engine_choice, resolve  # loaded by now
+    from backend.preflight import checks, engine_choice, resolve  # loaded by now
 
     folder.check(to_write=True)
     spec = resolve.read_spec(folder.spec, new_run.requested_changes(arguments))
@@ -167,7 +167,7 @@ def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
         joined = joining.join(folder.path, position)
         return _run(joined, resolve.read_run(joined), arguments)
     prepared = new_run.prepare(spec, arguments)
-    new_run.write_spec(folder, prepared)
+    checks.write_spec(folder, prepared)
     return _run(folder, prepared.spec, arguments, prepared.listed)
 
 

@@ -6,10 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import AutoSetting, DeviceList
+from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import write_whole
+from backend.contract.safe_text import one_line
 from backend.contract.spec import RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.data.sources.source import Report
@@ -17,7 +21,7 @@ from backend.engines.cpu_device import cpu_device
 from backend.hardware import devices, planner, run_sizes
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
-from backend.preflight import auto_settings, model_options, sample_lengths
+from backend.preflight import auto_settings, model_options, sample_lengths, task_facts
 from backend.preflight.auto_settings import AutoResolution, ModelSize, choose_compile
 from backend.preflight.datasets import Splits, ignore_progress, load_splits, make_task, with_max_length
 from backend.preflight.engine_choice import (
@@ -136,6 +140,14 @@ def check(
         }
     )
     return Checked(complete, splits.fitted, auto.chosen, list_once() if list_once.cache_info().currsize else None)
+
+
+def write_spec(folder: RunFolder, checked: Checked) -> None:
+    """Write the spec, with the reasons of its automatic values. Raises OSError."""
+    reasons = "".join(f"# {one_line(setting.reason)}\n" for setting in checked.auto if setting.reason)
+    text = reasons + spec_file.dump(checked.spec.model_dump(mode="json"))
+    task_facts.keep(folder, checked.fitted)
+    write_whole(folder.spec, text.encode())  # a folder is a run as soon as its complete spec exists
 
 
 def _choose_checkpointing(

@@ -1,6 +1,7 @@
 """Trains a run from its spec to its predictions: the loop, once, for every engine and every task."""
 
 import gc
+import math
 import os
 import sys
 import time
@@ -235,6 +236,8 @@ class TrainingLoop:
             self._spec.training.keep_checkpoints,
             opened.note if attempt.hosts.is_first else None,
         )
+        fraction = attempt.folder.pause_fraction()
+        self._pause_step = self._total if fraction is None else math.ceil(fraction * self._total)
         self._has_warned = False  # that evaluations lack the metric that decides
         self._pending = PendingSteps(
             opened.session.engine,
@@ -254,6 +257,8 @@ class TrainingLoop:
             self._saving.remove_older(self._opened.from_step, self.best_step())
         if self._owes_evaluation():
             self._evaluate()
+        if self._pauses_here():  # an attempt that was killed after this evaluation could not say so
+            return "pause"
         self._attempt.stages.start("training", self._total, "steps")
         if self._opened.is_trial:
             self._train_longest()
@@ -275,6 +280,8 @@ class TrainingLoop:
                 return request
             if self._is_due(self._spec.evaluation.every):
                 self._evaluate()
+            if self._pauses_here():
+                return "pause"
             if request == "checkpoint" or self._is_due(self._spec.training.checkpoint_every):
                 self.checkpoint()
             if request == "checkpoint":
@@ -322,6 +329,10 @@ class TrainingLoop:
         if self._attempt.step == 0:
             return self._spec.evaluation.at_start
         return self._is_due(self._spec.evaluation.every) and not self._opened.is_evaluated
+
+    def _pauses_here(self) -> bool:
+        """Whether the run's search compares it here with others: at the first evaluation after a fraction of its steps."""
+        return self._pause_step <= self._attempt.step < self._total and self._is_due(self._spec.evaluation.every)
 
     def _is_due(self, often: str | int) -> bool:
         if often == "never":

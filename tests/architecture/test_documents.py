@@ -9,7 +9,8 @@ import pytest
 
 from backend.__main__ import COMMANDS, Parser
 from backend.contract import spec_file
-from backend.contract.spec import run_spec
+from backend.contract.spec import run_spec, validate
+from backend.contract.spec.search import SEARCH, SearchSection
 from docs import settings_page
 from tests.architecture.source import Module
 
@@ -51,7 +52,7 @@ def test_readme_is_short():
 
 
 def test_guide_has_a_page_for_each_subject():
-    subjects = "another-machine choosing-a-model command-line first-run predictions ray reading-a-run several-devices slurm tokenizer your-data"
+    subjects = "another-machine choosing-a-model command-line first-run predictions ray reading-a-run search several-devices slurm tokenizer your-data"
     assert [Path(page).stem for page in GUIDE] == subjects.split()
     assert [page for page in GUIDE if f"]({page})" not in text_of("README.md")] == []
 
@@ -139,7 +140,10 @@ def test_specs_in_the_documents_are_valid(tmp_path: Path):
     for number, block in enumerate(found):
         path = tmp_path / f"{spec_file.parse(block).get('name', number)}.yaml"  # so that later ones can include it
         path.write_text(block, encoding="utf-8")
-        run_spec(spec_file.read(path))
+        values = spec_file.read(path)
+        if SEARCH in values:
+            validate(SearchSection, values.pop(SEARCH), SEARCH)
+        run_spec(values)
 
 
 def test_make_targets_in_the_documents_exist(root: Path):

@@ -33,6 +33,7 @@ PROCESS_ENTRIES = {
     "backend/commands/internal.py",
     "backend/helper/worker.py",
     "backend/helper/server.py",
+    "backend/search/driver.py",
     "backend/training/loop.py",
     "backend/training/processes.py",
     "app/__main__.py",

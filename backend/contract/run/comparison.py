@@ -107,6 +107,18 @@ def _number(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.6g}"
 
 
+def format_settings(settings: Mapping[str, Any]) -> str:
+    """The settings of a trial on one line, such as `learning_rate 3e-05, rank 8`: the last part of each key, and its value."""
+    return ", ".join(f"{key.rpartition('.')[2]} {format_short(value)}" for key, value in settings.items())
+
+
+def format_short(value: Any) -> str:
+    """A value with three significant digits; JSON for what is neither a number nor text."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         key = f"{above}{name}"

@@ -59,7 +59,7 @@ class StageStarted(Event, frozen=True, tag=True):
 
     stage: str
     """One of: finding model, loading data, tokenising, loading model, compiling, training, evaluating, predicting,
-    saving. Compiling comes in the midst of another stage, which then starts again."""
+    saving; of a search: searching. Compiling comes in the midst of another stage, which then starts again."""
     total: int = 0
     unit: str = ""
 
@@ -268,6 +268,30 @@ class RunFinished(Event, frozen=True, tag=True):
         return self.code != "nan_loss" or has_checkpoint
 
 
+class TrialProposed(Event, frozen=True, tag=True):
+    """A search has chosen the settings of its next trial; its run is made after this line."""
+
+    trial: int
+    """Counted from 1, in the order in which they were proposed."""
+    run: str
+    """The run's folder, relative to that of the search."""
+    settings: dict[str, Any]
+    """Dotted keys of the spec and their values."""
+    confirms: int = 0
+    """The trial whose settings it trains again with another seed; 0 for a trial of its own."""
+
+
+class TrialEnded(Event, frozen=True, tag=True):
+    """An attempt at a trial is over: finished, paused at a rung, stopped, failed, interrupted or lost."""
+
+    trial: int
+    state: str
+    step: int
+    value: float | None = None
+    """The metric that is searched by, as far as it was measured."""
+    message: str = ""
+
+
 AnyEvent = (
     RunStarted
     | RunResumed
@@ -288,6 +312,8 @@ AnyEvent = (
     | Warned
     | ModelExported
     | PredictionsWritten
+    | TrialProposed
+    | TrialEnded
     | RunFinished
 )
 

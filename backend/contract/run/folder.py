@@ -136,6 +136,9 @@ class RunFolder:
         self.devices = self.path / "devices.json"
         self.events = self.path / "events.jsonl"
         self.plan = self.path / "plan.json"
+        self.pause_after = self.path / "pause-after.json"
+        self.search = self.path / "search.yaml"
+        self.trials = self.path / "trials"
         self.facts = self.path / "facts.json"
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model"
@@ -277,6 +280,22 @@ class RunFolder:
         """The devices that the run waits for in the queue."""
         found = _read_record(self.queued, DeviceRequest) or WHOLE_COMPUTER
         return DeviceRequest(max(1, found.count), tuple(map(str, found.devices)))
+
+    # A trial of a search ends as paused where its search wants to compare it with others, however fast it gets there.
+
+    def set_pause(self, fraction: float | None) -> None:
+        """Called by whoever starts the next attempt: let it pause at the first evaluation after this fraction of its steps."""
+        if fraction is None:
+            self.pause_after.unlink(missing_ok=True)
+        else:
+            write_json(self.pause_after, {"fraction": fraction})
+
+    def pause_fraction(self) -> float | None:
+        """After which fraction of its steps the run pauses by itself, at its next evaluation; None if it does not."""
+        try:
+            return float(parse_json(read_unlinked(self.pause_after, RECORD_BYTES))["fraction"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def claim_devices(self, names: Iterable[str]) -> None:
         """Called by the engine: keep others in the queue from these devices until the attempt is over."""

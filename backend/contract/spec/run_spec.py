@@ -10,6 +10,7 @@ from backend.contract.spec.data import DataSection
 from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
+from backend.contract.spec.search import SEARCH
 from backend.contract.spec.section import Section, validate
 from backend.contract.spec.training import TrainingSection
 from backend.contract.versions import SPEC_VERSION
@@ -45,6 +46,8 @@ class RunSpec(Section):
 
 def run_spec(values: dict[str, Any]) -> RunSpec:
     """Build the spec from plain values. Raises InputError that names the key and what to do."""
+    if SEARCH in values:
+        raise InputError("search: this spec describes a search, not a run; start it with burnish search", SEARCH)
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(

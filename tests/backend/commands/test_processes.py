@@ -10,6 +10,7 @@ CALLS: dict[str, tuple[int, str]] = {
     "window --nothing": (2, "unrecognized arguments: --nothing"),
     "demo --nothing": (2, "unrecognized arguments: --nothing"),
     "train nothing.yaml": (2, "nothing.yaml: there is no such spec file"),
+    "search nothing.yaml": (2, "nothing.yaml: there is no such spec file"),
     "resume nothing": (2, "nothing: there is no such run"),
     "stop nothing": (2, "nothing: there is no such run"),
     "pause nothing": (2, "nothing: there is no such run"),

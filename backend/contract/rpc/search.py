@@ -1,0 +1,81 @@
+"""What a search has found, for the window and for scripts."""
+
+from typing import Any
+
+import msgspec
+
+from backend.contract.metrics import Interval
+
+
+class TrialEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial; the best is first."""
+
+    trial: int
+    run: str
+    state: str
+    settings: dict[str, Any]
+    metric: float | None
+    steps: int
+    total_steps: int
+    seconds: float
+    rung: int = 0
+    """Rungs that it has passed or waits at."""
+    message: str = ""
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the best trials, trained again with other seeds."""
+
+    trial: int
+    searched: float
+    """The value by which it was among the best."""
+    values: dict[str, float]
+    """Seed → value, of the new seeds alone."""
+    mean: float | None = None
+    interval: Interval | None = None
+    """The 95 % t interval of the mean."""
+    luck: float | None = None
+    """By how much its value in the search was better than the mean of the new seeds."""
+
+
+class Ineffective(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings in which two trials differ without any effect on their losses."""
+
+    settings: dict[str, list[Any]]
+    """Their values in the two trials."""
+    trials: list[int]
+    steps: int
+
+
+class Importance(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of a metric's variance that a setting explains (fANOVA), and its 95 % interval over trials drawn again."""
+
+    setting: str
+    share: float
+    interval: Interval
+
+
+class SearchReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known of a search."""
+
+    search: str
+    name: str
+    state: str
+    message: str
+    metric: str
+    greater_is_better: bool
+    sampler: str
+    planned: int
+    """How many trials it may propose."""
+    trials: list[TrialEntry]
+    best: int | None
+    confirmed: list[Confirmation]
+    no_effect: list[Ineffective]
+    importance: list[Importance]
+    steps: int
+    """Computed by all trials together, confirmations excepted."""
+    full_steps: int
+    """Of the same trials if each were trained through."""
+    seconds: float
+    seconds_left: float | None
+    """A guess from the trials so far; None if nothing is left or known."""
