@@ -54,6 +54,8 @@ def make_plan(values: dict[str, Any], search: Any, base: Path) -> Plan:
     check_sampler(section)
     first = {one.key: one.probes()[0] for one in parameters}
     start = resolve(spec_file.set_values(values, first), base)
+    if start.training.seeds is not None:
+        raise InputError("training.seeds: a search trains its best trials with new seeds (search.confirm); remove training.seeds", "training.seeds")  # fmt: skip
     for one in parameters:
         _check_values(one, values, first, base)
     metric = section.metric or start.evaluation.best_metric

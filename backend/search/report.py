@@ -1,13 +1,12 @@
 """What a search has found: its trials, the confirmed winners, what mattered, what had no effect, and what it cost."""
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from backend.contract.metrics import Interval
+from backend.contract.metrics import spread
 from backend.contract.rpc.search import Confirmation, Importance, Ineffective, SearchReport, TrialEntry
 from backend.contract.run.comparison import format_settings, format_short
 from backend.contract.run.event_summary import EventSummary, landmarks
@@ -102,23 +101,12 @@ def confirmations(ranked: Sequence[Trial], trials: Iterable[Trial], plan: Plan) 
 
 def _confirm(trial: Trial, values: dict[str, float], greater: bool) -> Confirmation:
     found = list(values.values())
-    mean, searched = statistics.fmean(found), trial.value
+    again, searched = spread(found), trial.value
     assert searched is not None
     return Confirmation(
-        trial=trial.number, searched=searched, values=values, mean=mean, interval=t_interval(found),
-        luck=searched - mean if greater else mean - searched,
+        trial=trial.number, searched=searched, values=values, mean=again.mean, interval=again.interval,
+        luck=searched - again.mean if greater else again.mean - searched,
     )  # fmt: skip
-
-
-def t_interval(values: Sequence[float]) -> Interval | None:
-    """The 95 % confidence interval of the mean of independent values; None for fewer than two."""
-    if len(values) < 2:
-        return None
-    from scipy.stats import t  # loads slowly
-
-    mean = statistics.fmean(values)
-    half = float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
-    return mean - half, mean + half
 
 
 # What mattered

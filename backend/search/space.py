@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 FORMS = ("uniform", "log", "int", "log_int")
-FIXED = ("version", "name", "task.type", "data.validation", "data.test")
+FIXED = ("version", "name", "task.type", "data.validation", "data.test", "training.seeds")
 """Settings without which trials could not be compared, or that say nothing of training."""
 PROPOSALS = 50
 """Tries to propose something that was not tried before; a space of few combinations is then listed instead."""

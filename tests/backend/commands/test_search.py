@@ -72,6 +72,7 @@ def test_mistake_is_one_sentence_and_nothing_is_written(
         ({"evaluation.best_metric": None}, {"metric": None}, "search.metric: say by which metric"),
         ({"training.epochs": 1}, {"halving": {}}, "trials are only evaluated at their end"),
         ({"evaluation.every": "never", "evaluation.best_metric": None}, {"halving": {}}, "trials are only evaluated at their end"),
+        ({"training.seeds": 3}, {}, "training.seeds: a search trains its best trials with new seeds"),
         ({"data.train": "nothing.csv"}, {}, "nothing.csv"),
     ],
     ids=str,
