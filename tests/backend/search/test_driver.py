@@ -69,7 +69,7 @@ class Trainer:
             if step % 4 == 0:
                 log.append(events.EvaluationFinished(time=time.time(), step=step, epoch=step / 4, metrics={"accuracy": self._accuracy(values, step)}, rows=9, seconds=0.1))  # fmt: skip
         state = "finished" if until == STEPS else "paused"
-        metrics = {"accuracy": self._accuracy(values, STEPS)} if state == "finished" else {}
+        metrics: dict[str, float | None] = {"accuracy": self._accuracy(values, STEPS)} if state == "finished" else {}
         log.write(events.RunFinished(time=time.time(), state=state, step=until, metrics=metrics))
         return log.close()
 
@@ -184,6 +184,7 @@ def test_winner_is_confirmed_with_new_seeds(trainer: Trainer, tmp_path: Path):
     search(folder)
     told = report.report(folder)
     first = told.confirmed[0]
+    assert first.mean is not None
     assert [one.trial for one in told.confirmed] == [one.trial for one in told.trials[:2]]
     assert list(first.values) == ["43", "44", "45"]
     assert first.mean == pytest.approx(first.searched - 0.02)  # each seed above 42 costs a hundredth
