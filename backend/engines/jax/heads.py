@@ -111,9 +111,9 @@ class MultipleChoice(_Direct):
         return {"logits": self._scores(model, arrays, None)}
 
     def _scores(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        rows, choices, length = arrays["input_ids"].shape
+        rows, choices, length = shape = arrays["input_ids"].shape
         flat = {
-            name: arrays[name].reshape(rows * choices, length) for name in _INPUTS if name in arrays
+            name: values.reshape(rows * choices, length) for name, values in arrays.items() if values.shape == shape
         }  # each (batch · choices, length)
         scores = model(flat, noise).astype(jnp.float32)  # (batch · choices, 1)
         return scores.reshape(rows, choices)  # (batch, choices)

@@ -10,6 +10,7 @@ from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from backend.engines.jax import word_rows
 from backend.engines.jax.engine import JaxEngine
+from backend.engines.jax.packed_rows import pack_alike
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.test_jax_engine import assert_equal, opened, weights
 
@@ -55,6 +56,21 @@ def test_micro_batches_share_the_rows_of_a_step(smallest, tmp_path: Path):
         engine.train_step(batches, 0, RATE)
         found.append(weights(engine, tmp_path / str(number)))
     assert_equal(found[0], found[1], 2e-6)
+
+
+def test_choices_too_few_to_be_packed_find_their_words_too(smallest, request, tmp_path: Path):
+    head = facts(Head.MULTIPLE_CHOICE)
+    batches = [head_batch(head.head, 1, seed=seed) for seed in range(3)]
+    assert pack_alike(batches[:1]) == batches[:1]
+    found = []
+    for name in ("whole", "own"):
+        if name == "own":
+            request.getfixturevalue("by_rows")
+        engine = opened(JaxEngine, smallest("bert"), head, TRAINING)
+        for step, batch in enumerate(batches):
+            engine.train_step([batch], step, RATE)
+        found.append(weights(engine, tmp_path / name))
+    assert_equal(*found, 2e-6)
 
 
 @pytest.mark.usefixtures("by_rows")
