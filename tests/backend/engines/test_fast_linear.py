@@ -1,11 +1,14 @@
 """A linear layer by oneDNN has the results of PyTorch's own."""
 
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
 import torch
 from torch.nn.functional import gelu
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig, BertForSequenceClassification, RobertaPreLayerNormConfig, RobertaPreLayerNormModel
+from transformers.models.bert.modeling_bert import BertIntermediate
 
 from backend.engines.torch.layers import fast_linear
 from backend.engines.torch.layers.fast_linear import FastLinear, speed_up_linear
@@ -98,3 +101,56 @@ def test_a_model_keeps_the_names_of_its_classes():
     model = fast_bert()
     assert type(layer_of(model).intermediate).__name__ == "BertIntermediate"
     assert model.state_dict().keys() == BertForSequenceClassification(BertConfig(**SIZES)).state_dict().keys()
+
+
+def test_a_norm_in_front_of_the_product_is_computed(products):
+    torch.manual_seed(0)
+    model = RobertaPreLayerNormModel(RobertaPreLayerNormConfig(**SIZES)).eval()
+    part = model.encoder.layer[0].intermediate
+    with torch.inference_mode():
+        expected = part(states(400))
+        speed_up_linear(model, CPU)
+        torch.testing.assert_close(part(states(400)), expected, rtol=1e-5, atol=1e-6)
+    assert products == ["none"]
+
+
+class OwnIntermediate(BertIntermediate):
+    """What a model with code of its own may put in its place."""
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        return -super().forward(hidden_states)
+
+
+def test_code_of_a_models_own_is_left_alone():
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(BertConfig(**SIZES)).eval()
+    layer_of(model).intermediate.__class__ = OwnIntermediate
+    speed_up_linear(model, CPU)
+    assert type(layer_of(model).intermediate) is OwnIntermediate
+
+
+def remove_operator(*given: Any) -> torch.Tensor:
+    raise RuntimeError("takes other arguments")
+
+
+def leave_out_gelu(states: Any, weight: Any, bias: Any, *after: Any) -> torch.Tensor:
+    return torch.nn.functional.linear(states, weight, bias)
+
+
+@pytest.mark.parametrize("operator", [remove_operator, leave_out_gelu])
+def test_an_operator_that_is_not_as_expected_is_not_used(operator: Callable[..., Any], monkeypatch):
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", operator)
+    fast_linear._find_operator.cache_clear()
+    try:
+        model = fast_bert()
+    finally:
+        fast_linear._find_operator.cache_clear()
+    assert not any(isinstance(part, FastLinear) for part in model.modules())
+    assert type(layer_of(model).intermediate) is BertIntermediate
+
+
+def test_a_copy_of_a_model_computes_the_same():
+    model = fast_bert()
+    copied, given = deepcopy(model), {"input_ids": torch.arange(400).view(8, 50) % 50}
+    with torch.inference_mode():
+        torch.testing.assert_close(copied(**given).logits, model(**given).logits, rtol=0, atol=0)

@@ -1,7 +1,7 @@
-"""Linear layers in float32 on a CPU by oneDNN where no gradients are needed, with GELU in the same pass.
+"""Computes linear layers in float32 on a CPU by oneDNN if no gradients are needed, with GELU in the same pass.
 
-PyTorch takes MKL, whose products took a tenth longer on an AMD processor with AVX-512. GELU is a pass over a model's widest
-tensors, and its tanh form takes as long as the product before it. Results are the same to float32's rounding. Training
+PyTorch uses MKL, whose products took a tenth longer on an AMD processor with AVX-512. GELU is a pass over a model's widest
+tensors, and its tanh form takes as long as the product before it. Results are the same up to float32's rounding. Training
 gained nothing: a step's batch is small, and its products wait for the weights.
 """
 
@@ -11,12 +11,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import linear
+from torch.nn.functional import gelu, linear
+from transformers.activations import GELUActivation, GELUTanh, NewGELUActivation
 
 _LEAST = 1 << 24
 """Multiplications below which MKL is as fast: oneDNN reorders the weights for each product."""
-_GELU = {"GELUActivation": "none", "GELUTanh": "tanh", "NewGELUActivation": "tanh"}
-"""Classes of transformers' activations → the name of oneDNN's algorithm."""
+_GELU: dict[type[nn.Module], str] = {GELUActivation: "none", GELUTanh: "tanh", NewGELUActivation: "tanh"}
+"""transformers' activations → the name of oneDNN's algorithm."""
+_WAYS = [("none", [], ""), ("gelu", [], "none"), ("gelu", [], "tanh")]
+"""The operator's last arguments: alone, and with GELU in both forms."""
 
 
 class FastLinear(nn.Linear):
@@ -28,33 +31,40 @@ class FastLinear(nn.Linear):
 
 
 def speed_up_linear(model: Any, device: torch.device) -> None:
-    """Let the linear layers of a model compute so, but for its output layer, whose class others look at."""
-    if (
-        device.type != "cpu"
-        or platform.machine() not in ("x86_64", "AMD64")
-        or not torch.backends.mkldnn.is_available()
-    ):
+    """Let a model's linear layers use oneDNN, except its output layer, whose class other code checks.
+
+    Nothing changes where this release of PyTorch has another operator, or none.
+    """
+    if device.type != "cpu" or platform.machine() not in ("x86_64", "AMD64") or _find_operator() is None:
         return
     output = model.get_output_embeddings()
     for module in model.modules():
         if type(module) is nn.Linear and module is not output:
             module.__class__ = FastLinear
-        elif type(getattr(module, "dense", None)) is nn.Linear and _algorithm(module) is not None:
+        elif _is_linear_and_gelu(module):
             module.__class__ = _with_gelu(type(module))
 
 
-def _algorithm(module: nn.Module) -> str | None:
-    return _GELU.get(type(getattr(module, "intermediate_act_fn", None)).__name__)
+def _is_linear_and_gelu(module: nn.Module) -> bool:
+    """Whether it is the first half of a feed-forward part, and computes nothing else: some have a norm in front."""
+    parts = dict(module.named_children())
+    is_known = type(module).__module__.startswith("transformers.models.")  # a model's own code may do anything
+    return (
+        is_known
+        and parts.keys() == {"dense", "intermediate_act_fn"}
+        and type(parts["dense"]) is nn.Linear
+        and type(parts["intermediate_act_fn"]) in _GELU
+    )
 
 
 @cache
 def _with_gelu(kind: type[Any]) -> type[Any]:
-    """The class of a feed-forward part's first half, which is `dense` and then `intermediate_act_fn`."""
+    """A subclass of this class that computes `dense` and `intermediate_act_fn` at once."""
 
     def forward(self: Any, hidden_states: torch.Tensor) -> torch.Tensor:
         if not _is_fast(hidden_states, self.dense):
             return kind.forward(self, hidden_states)
-        return _multiply(hidden_states, self.dense, "gelu", _algorithm(self) or "")
+        return _multiply(hidden_states, self.dense, "gelu", _GELU[type(self.intermediate_act_fn)])
 
     return type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
 
@@ -67,5 +77,23 @@ def _is_fast(states: torch.Tensor, layer: nn.Module) -> bool:
 
 
 def _multiply(states: torch.Tensor, layer: nn.Linear, then: str = "none", algorithm: str = "") -> torch.Tensor:
-    # What torch's own compiler makes of a linear layer on a CPU.
-    return torch.ops.mkldnn._linear_pointwise(states, layer.weight, layer.bias, then, [], algorithm)
+    return _find_operator()(states, layer.weight, layer.bias, then, [], algorithm)
+
+
+@cache
+def _find_operator() -> Any:
+    """What torch's compiler makes of a linear layer on a CPU; None unless it is there and computes what is expected.
+
+    It isn't public, so another release may have another one.
+    """
+    states, weight, bias = (torch.linspace(-2, 2, count) for count in (12, 20, 5))
+    states, weight = states.view(3, 4), weight.view(5, 4)
+    with torch.inference_mode():
+        plain = linear(states, weight, bias)  # (3, 5)
+        wanted = torch.stack([plain, gelu(plain), gelu(plain, approximate="tanh")])
+        try:
+            operator = torch.ops.mkldnn._linear_pointwise
+            found = [operator(states, weight, bias, *how) for how in _WAYS]
+            return operator if torch.allclose(torch.stack(found), wanted, atol=1e-5) else None
+        except (AttributeError, RuntimeError, TypeError):
+            return None
