@@ -221,9 +221,14 @@ def test_a_model_with_code_of_its_own_keeps_its_padding():
 
 @pytest.mark.parametrize(
     ("name", "option"),
-    [("opt", {"layerdrop": 0.1}), ("bert", {"is_decoder": True}), ("llama", {"is_causal": False})],
+    [
+        ("opt", {"layerdrop": 0.1}),
+        ("bert", {"is_decoder": True}),
+        ("bert", {"chunk_size_feed_forward": 1}),
+        ("llama", {"is_causal": False}),
+    ],
 )
-def test_a_model_whose_layers_are_skipped_or_see_in_another_direction_keeps_its_padding(
+def test_a_model_whose_layers_are_skipped_or_cut_or_see_in_another_direction_keeps_its_padding(
     name: str, option: dict[str, Any]
 ):
     check_padded(tiny_model(name, AutoModelForCausalLM, **option), Head.CAUSAL_LM)
@@ -282,9 +287,11 @@ def check_all_tokens(model: Any, head: Head, batch: Any) -> None:
     assert seen == {int(batch["attention_mask"].sum())}
 
 
-def test_rows_padded_in_front_need_all_tokens():
+@pytest.mark.parametrize("name", ["albert", "bert"])
+def test_a_head_that_reads_padding_in_front_gets_it(name: str):
     head = Head.SEQUENCE_CLASSIFICATION
-    check_all_tokens(tiny_model("bert", AutoModelForSequenceClassification), head, left_padded(head_batch(head, 9)))
+    model, batch = tiny_model(name, AutoModelForSequenceClassification), left_padded(head_batch(head, 9))
+    check_gradients(gradients(model, head, Unpadding(model, head, CPU), batch), gradients(model, head, None, batch))
 
 
 def test_a_summary_of_other_tokens_needs_all_of_them():

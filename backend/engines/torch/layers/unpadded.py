@@ -23,7 +23,7 @@ from backend.contract.heads import Head
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.layers.dropout import attend_with_dropout
-from backend.engines.torch.layers.first_token import first_token
+from backend.engines.torch.layers.first_token import ROW_HEADS, first_token
 
 LAYERS = {
     "albert": "encoder",
@@ -213,14 +213,17 @@ class Unpadding:
         With `lays_out_all`, the rows are laid end to end without any padding too: one compiled program serves both.
         """
         mask = batch["attention_mask"].reshape(-1, batch["attention_mask"].shape[-1])  # choices are rows too
+        has_padding_in_front = not mask[:, 0].all()
         # Logits of padding are among the outputs of question answering, though not in its loss.
-        wanted = self._layers and (self._head is not Head.QUESTION_ANSWERING or torch.is_grad_enabled())
-        alone = nullcontext()
+        reads_padding = self._head is Head.QUESTION_ANSWERING and not torch.is_grad_enabled()
+        reads_padding |= self._head in ROW_HEADS and has_padding_in_front  # an encoder's first token is padding then
+        last_layer = nullcontext()
         self._reads_first = False
-        if self._first_token is not None and mask[:, 0].all():
-            self._reads_first, alone = True, self._first_token.alone(lambda: self._inside)
+        if self._first_token is not None and not has_padding_in_front:
+            self._reads_first, last_layer = True, self._first_token.only(lambda: self._inside)
         if (
-            wanted
+            self._layers
+            and not reads_padding
             and ("segment" not in batch or self._takes_packed)
             and (lays_out_all or "segment" in batch or self._reads_first or (len(mask) > 1 and not mask.all()))
             and mask.any()
@@ -228,7 +231,7 @@ class Unpadding:
         ):
             self._rows = PackedRows(mask, self._device, batch.get("segment"))
         try:
-            with alone:
+            with last_layer:
                 yield
         finally:
             self._rows = self._inside = None
@@ -269,6 +272,8 @@ def _layers(model: Any, head: Head) -> list[nn.Module]:
     if path is None or config._attn_implementation != "sdpa" or head is Head.QUESTION_ANSWERING_BEAM:
         return []
     if getattr(config, "layerdrop", 0) or (getattr(config, "is_decoder", False) and path.startswith("encoder")):
+        return []
+    if getattr(config, "chunk_size_feed_forward", 0):  # which must divide the length
         return []
     if not getattr(config, "is_causal", True):  # a decoder's attention, whose mask alone says that it sees ahead
         return []
