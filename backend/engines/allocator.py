@@ -7,10 +7,8 @@ from contextlib import contextmanager
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 """`mallopt`'s parameters, as glibc's malloc.h numbers them."""
-_LARGE, _MMAP_MAX_DEFAULT = 1 << 25, 1 << 16
-"""The largest threshold that glibc accepts, and the number of mapped blocks that it allows unless told otherwise."""
-
-
+_LARGE, _MMAP_MAX_DEFAULT, _TRIM_DEFAULT = 1 << 25, 1 << 16, 1 << 17
+"""The largest threshold that glibc accepts, and its own number of mapped blocks and of free bytes at the end of the heap."""
 MATRIX = 1 << 20
 """Bytes from which a block is a matrix and not a vector."""
 _threshold = _LARGE
@@ -25,8 +23,8 @@ def keep_freed() -> None:
     glibc returns every large block to the kernel, which must clear it again: a third of a small model's step. Other C
     libraries have no such switch, so there this does nothing.
     """
-    global _keeps_freed
-    _keeps_freed = True
+    global _keeps_freed, _threshold
+    _keeps_freed, _threshold = True, _LARGE
     _set_allocator(_TRIM_THRESHOLD, -1)
     _set_allocator(_MMAP_MAX, 0)
 
@@ -36,10 +34,14 @@ def return_blocks() -> None:
 
     A sharded model gathers its layers one after another, and quantized weights become float32 so. glibc raises its own
     limit to the largest block that was freed, and from its heap two processes of 136 M parameters took a quarter more than
-    from mapped blocks, and LoRA on int8 a fifth more, an evaluation two thirds.
+    from mapped blocks, and LoRA on int8 a fifth more, an evaluation two thirds. In a process that opens one model after
+    another, this undoes `keep_freed`, as that undoes this.
     """
-    global _threshold
-    _threshold = MATRIX
+    global _keeps_freed, _threshold
+    if _keeps_freed:
+        _set_allocator(_TRIM_THRESHOLD, _TRIM_DEFAULT)
+        _set_allocator(_MMAP_MAX, _MMAP_MAX_DEFAULT)
+    _keeps_freed, _threshold = False, MATRIX
     _set_allocator(_MMAP_THRESHOLD, _threshold)
 
 

@@ -16,6 +16,8 @@ from backend.engines import allocator
 
 if sys.argv[1] != "given back":
     allocator.keep_freed()
+if sys.argv[1] == "another model":
+    allocator.return_blocks()
 with allocator.return_large_blocks() if sys.argv[1] == "large" else nullcontext():
     for _ in range(40):  # at first, small blocks settle in the free space of a large one, which then needs a new place
         torch.ones(16_000_000)
@@ -30,6 +32,12 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
 def test_memory_that_a_tensor_gave_back_is_taken_again_without_the_kernel():
     assert 100 * page_faults("kept") < page_faults("given back")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
+def test_a_quantized_model_gives_back_what_the_model_before_it_would_have_kept():
+    assert 2 * page_faults("another model") > page_faults("given back")
 
 
 @pytest.mark.slow
