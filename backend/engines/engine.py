@@ -1,6 +1,6 @@
 """The interface of an engine: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -219,4 +219,12 @@ class Engine(Protocol):
 
     def device_memory_mb(self) -> float | None:
         """Peak memory used on the accelerator, or None on a CPU."""
+        ...
+
+
+class CompilingEngine(Engine, Protocol):
+    """An engine with `constant_rows`."""
+
+    def step_shapes(self, micro_batches: Sequence[Batch]) -> Hashable:
+        """What a step over these micro-batches is compiled for: steps with equal shapes share a program."""
         ...

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psutil
@@ -22,6 +22,7 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import RunFolder
 from backend.data.batches import padded_length
+from backend.engines.engine import CompilingEngine
 from backend.preflight import measurements
 from backend.preflight.measurements import peak_mb
 from backend.preflight.resolve import read_run
@@ -30,8 +31,8 @@ from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
 from backend.training.stages import StageReporter
 
-SAMPLED_STEPS = 400
-"""Steps of an epoch whose lengths are computed."""
+SAMPLED_STEPS = 100
+"""Steps of an epoch whose batches are made to see what shapes they have."""
 ENOUGH_ROW_SECONDS, MAX_ROW_SECONDS = 1.0, 12.0
 """An evaluation of at least one batch that takes so long is enough; none should take longer than the second."""
 GROWTH = 4
@@ -66,7 +67,7 @@ def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float, ot
         step_seconds=seconds / steps,
         source="measurement" if opened.is_trial else "run",
         writes=opened.is_trial and session.task.evaluates_by == "generate",
-        programs=count_programs(opened) if session.engine.constant_rows else 0,
+        programs=count_programs(opened, cast(CompilingEngine, session.engine)) if session.engine.constant_rows else 0,
         memory_mb=peak_mb(),
         device_memory_mb=session.engine.device_memory_mb(),
         others=others,
@@ -142,20 +143,21 @@ def longest_batch(opened: RunSetup) -> np.ndarray:
     return max(batches, key=lambda indices: min(len(indices), opened.rows_per_pass) * int(lengths[indices].max()))
 
 
-def count_programs(opened: RunSetup) -> int:
-    """How many programs an epoch and an evaluation need if one is compiled for each shape."""
-    session, order, train = opened.session, opened.order, opened.features["train"].lengths
-
-    def padded(lengths: np.ndarray, rows: int) -> list[int]:
-        """The length of each batch of so many rows."""
-        longest = (int(lengths[start : start + rows].max()) for start in range(0, len(lengths), rows))
-        return [padded_length(one, session.length_multiple, session.facts["max_length"]) for one in longest]
-
+def count_programs(opened: RunSetup, engine: CompilingEngine) -> int:
+    """How many programs the steps of an epoch and an evaluation need: one for each shape."""
+    session, order, train = opened.session, opened.order, opened.features["train"]
     steps = np.linspace(1, order.steps_per_epoch, min(order.steps_per_epoch, SAMPLED_STEPS)).astype(np.int64)
-    passes = [padded(train[order.indices(step)], opened.rows_per_pass) for step in steps.tolist()]
-    held_out = opened.features.get(opened.held_out)
-    evaluated = [] if held_out is None else padded(np.sort(held_out.lengths)[::-1], opened.evaluation_batch_size)
-    return len({(len(each), max(each)) for each in passes}) + len(set(evaluated))
+    trained = {
+        engine.step_shapes(session.micro_batches(train, order.indices(step), opened.rows_per_pass, epoch=0))
+        for step in steps.tolist()
+    }
+    held_out, rows = opened.features.get(opened.held_out), opened.evaluation_batch_size
+    longest_first = np.zeros(0, np.int64) if held_out is None else np.sort(held_out.lengths)[::-1]
+    evaluated = {
+        padded_length(length, session.length_multiple, session.facts["max_length"])
+        for length in longest_first[::rows].tolist()
+    }
+    return len(trained) + len(evaluated)
 
 
 def evaluate_some(opened: RunSetup, log: EventLog, stages: StageReporter, step: int) -> None:

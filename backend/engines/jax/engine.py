@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -113,11 +113,7 @@ class JaxEngine:
         assert self._training is not None, "the model was loaded without training"
         self._set_training(True)
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
-        groups = self._layout.groups
-        batches: Sequence[Batch] = pad_alike(micro_batches, groups)
-        if self._packs_rows:
-            batches = pack_alike(batches)
-        arrays = stack([self._head.arrays(batch) for batch in batches], groups)
+        arrays = self._step_arrays(micro_batches)
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
         state, words, rows, own_words = self._state, self._words, None, {}
@@ -137,6 +133,18 @@ class JaxEngine:
             self._parameters[words.name], state = weight, word_rows.with_words(state, words.name, *moments)
         self._state = state
         return StepResult(loss=loss, gradient_norm=norm)
+
+    def step_shapes(self, micro_batches: Sequence[Batch]) -> Hashable:
+        """The shapes of a step's arrays."""
+        return shapes(self._step_arrays(micro_batches))
+
+    def _step_arrays(self, micro_batches: Sequence[Batch]) -> Batch:
+        """What the device receives for a step, (micro-batches, …)."""
+        groups = self._layout.groups
+        batches: Sequence[Batch] = pad_alike(micro_batches, groups)
+        if self._packs_rows:
+            batches = pack_alike(batches)
+        return stack([self._head.arrays(batch) for batch in batches], groups)
 
     def _compute_step(
         self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, own_words: Parameters,

@@ -1,5 +1,6 @@
 """Packed rows give the JAX engine the loss and the gradients of the padded batch, in few shapes."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from backend.engines.jax import engine as jax_engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
 from backend.engines.jax.packed_rows import SHORTEST, pack_alike
+from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.test_jax_engine import assert_equal, opened, weights
 from tests.backend.engines.tiny_models import PADDING
@@ -60,6 +62,22 @@ def test_every_token_is_there_once_and_knows_its_row():
         assert set(packed["segment"].ravel()[own]) == {row + 1}
     assert packed["attention_mask"].sum() == (packed["segment"] > 0).sum() == lengths.sum()
     assert (packed["labels"][packed["segment"] == 0] == IGNORE).all()
+
+
+def test_steps_whose_shapes_are_equal_share_a_program(smallest):
+    found: list[None] = []
+
+    def count(build: Callable[[], object]) -> object:
+        found.append(None)
+        return build()
+
+    head = Head.SEQUENCE_CLASSIFICATION
+    engine = JaxEngine()
+    engine.load(loading(smallest("bert"), facts(head), GRADIENTS, compiling=count))
+    steps = [[head_batch(head, rows, seed=seed)] for rows, seed in ((ROWS, 0), (2, 0), (ROWS, 0))]
+    for step, batches in enumerate(steps):
+        engine.train_step(batches, step, 0.0)
+    assert len(found) == len({engine.step_shapes(batches) for batches in steps}) < len(steps)
 
 
 def test_random_batches_have_few_shapes_and_little_padding():

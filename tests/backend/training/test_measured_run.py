@@ -1,7 +1,7 @@
 """A run that was finished tells the parts of its time by its events."""
 
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ def test_a_process_that_uses_a_core_uses_its_part_of_all(everyone: float, own: f
 def opened_run(train: np.ndarray, held_out: np.ndarray) -> RunSetup:
     """What counts lengths needs of a run with steps of 4 rows, 2 a pass."""
     opened = SimpleNamespace(
-        session=SimpleNamespace(length_multiple=16, facts={"max_length": None}),
+        session=SimpleNamespace(length_multiple=16, facts={"max_length": None}, micro_batches=cut_lengths),
         order=DataOrder(train, batch_size=4, seed=0, fingerprint="", length_buckets=False),
         features={"train": SimpleNamespace(lengths=train), "validation": SimpleNamespace(lengths=held_out)},
         rows_per_pass=2,
@@ -139,9 +139,22 @@ def opened_run(train: np.ndarray, held_out: np.ndarray) -> RunSetup:
     return cast(RunSetup, opened)
 
 
-def test_each_number_of_passes_and_each_length_needs_a_program():
-    # Steps of 4 and of 2 rows, evaluations padded to 48 and to 16 tokens.
-    assert count_programs(opened_run(np.full(10, 8), np.array([8, 40, 8, 40, 8, 40]))) == 4
+def cut_lengths(features: Any, indices: np.ndarray, size: int, epoch: int) -> list[Any]:
+    """The lengths of each micro-batch, in place of its arrays."""
+    return np.array_split(features.lengths[indices], range(size, len(indices), size))
+
+
+class ShapedByTokens:
+    """Compiles a step for the tokens of its micro-batches."""
+
+    def step_shapes(self, micro_batches: Any) -> tuple[int, ...]:
+        return tuple(int(lengths.sum()) for lengths in micro_batches)
+
+
+def test_each_shape_of_a_step_and_each_length_of_an_evaluation_needs_a_program():
+    # Steps of 16 + 16 and of 16 tokens, evaluations padded to 48 and to 16 tokens.
+    opened = opened_run(np.full(10, 8), np.array([8, 40, 8, 40, 8, 40]))
+    assert count_programs(opened, cast(Any, ShapedByTokens())) == 4
 
 
 @pytest.mark.parametrize("longest", range(8))
