@@ -14,7 +14,7 @@ from backend.adapters.lora import is_embedding
 from backend.contract.heads import Head
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, validate
-from backend.contract.spec.training import STOCHASTIC
+from backend.contract.spec.training import ADAMW, STOCHASTIC
 from backend.data.batches import EVALUATED_TOKENS, evaluated_rows
 from backend.engines.engine import Split
 from backend.engines.weight_formats import QUANTIZED, Format, frozen_bytes, keeps_embedding
@@ -24,7 +24,6 @@ from backend.hardware.run_sizes import (
     engine_settings,
     optimizer_state,
     read_config,
-    state_per_weight,
     trains_a_part,
     weight_format,
 )
@@ -177,9 +176,10 @@ class TrainingLoad:
         """All rows of a word embedding that is trained by rows, and how many of them the data can reach; (0, 0) if none."""
         shape, training = self._shape, self.spec.training
         by_rows = (
-            self.on_cpu
+            self._engine.title == "PyTorch"
+            and self.on_cpu
             and not self._is_sharded
-            and training.optimizer == "adamw"
+            and training.optimizer in ADAMW
             and not trains_a_part(self.spec)
             and not self._is_rounded
             and not shape.decoders
@@ -261,7 +261,7 @@ class TrainingLoad:
             return 0.0  # it leaves the device before anything else lacks memory
         whole, reached = self._rows_of_words
         unused = (whole - reached) * self._shape.hidden if whole else 0
-        return 4 * (optimizer_state(self.spec, self.folder, self.trainable) - state_per_weight(self.spec) * unused)
+        return 4 * (optimizer_state(self.spec, self.folder, self.trainable) - 2 * unused)  # AdamW's two moments
 
     def _step_bytes(self, rows: int) -> float:
         """What a step holds beside weights and optimizer when its backward pass starts."""
