@@ -14,7 +14,7 @@ from backend.engines.torch.layers import fast_linear
 from backend.engines.torch.layers.fast_linear import FastLinear, speed_up_linear
 
 CPU = torch.device("cpu")
-SIZES = {
+SIZES: dict[str, Any] = {
     "hidden_size": 256,
     "intermediate_size": 512,
     "num_hidden_layers": 1,
@@ -106,7 +106,7 @@ def test_a_model_keeps_the_names_of_its_classes():
 def test_a_norm_in_front_of_the_product_is_computed(products):
     torch.manual_seed(0)
     model = RobertaPreLayerNormModel(RobertaPreLayerNormConfig(**SIZES)).eval()
-    part = model.encoder.layer[0].intermediate
+    part: Any = model.encoder.layer[0].intermediate
     with torch.inference_mode():
         expected = part(states(400))
         speed_up_linear(model, CPU)

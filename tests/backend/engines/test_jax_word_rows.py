@@ -70,7 +70,7 @@ def test_choices_too_few_to_be_packed_find_their_words_too(smallest, request, tm
         for step, batch in enumerate(batches):
             engine.train_step([batch], step, RATE)
         found.append(weights(engine, tmp_path / name))
-    assert_equal(*found, 2e-6)
+    assert_equal(found[0], found[1], 2e-6)
 
 
 @pytest.mark.usefixtures("by_rows")
