@@ -16,7 +16,7 @@ import stat
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from backend.contract import offline
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.messages import message, plural
@@ -39,7 +40,7 @@ DESCRIPTION = "ray.json"
 OLDEST = (2, 60)
 """The oldest version of Ray whose Train the job's driver knows."""
 POLL_SECONDS = 1.0
-CALL_SECONDS = 10.0
+CALL_SECONDS = 15.0
 CHECK_SECONDS = 90.0
 """How long a test job may take."""
 MOST_BYTES = 20_000_000
@@ -67,8 +68,11 @@ class UnreachableError(InputError):
     """Nothing answers at the dashboard's address."""
 
 
-def describe_job(machine: Machine) -> str:
-    """What a run's job is made of, as JSON."""
+def describe_job(machine: Machine, spec: Mapping[str, Any]) -> str:
+    """What a run's job is made of, as JSON. Raises InputError if Ray cannot train a run of this spec."""
+    hardware = spec.get("hardware")
+    if isinstance(hardware, dict) and hardware.get("hosts", 1) != 1:
+        raise InputError("hardware.hosts: on a Ray cluster JAX trains in one worker; set it to 1", "hardware.hosts")
     found = Description(
         ray=machine.dashboard,
         open_cluster=machine.open_cluster,
@@ -377,7 +381,7 @@ class Cluster:
         if self._token:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
-            with self._web.open(request, timeout=CALL_SECONDS) as answer:
+            with offline.allow_network(), self._web.open(request, timeout=CALL_SECONDS) as answer:  # the user named it
                 return answer.status, answer.read(MOST_BYTES)
         except urllib.error.HTTPError as error:
             with error:
@@ -452,7 +456,7 @@ def _check_token(token: str, place: str) -> str:
 def _is_public(address: str) -> bool:
     """Whether a host can be reached from everywhere; one whose name is unknown is not reached at all."""
     host = urlsplit(address).hostname or ""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError), offline.allow_network():
         found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
         return any(ipaddress.ip_address(one).is_global for one in found)
     return False

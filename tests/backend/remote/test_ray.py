@@ -5,6 +5,7 @@ import shlex
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine, machines_file, write_machines
 from backend.contract.processes import python_command
-from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.folder import RemoteRun, RunFolder, run_folders, write_json
 from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
+from backend.launchers.launcher import launcher_of
 from backend.process_tree import processes
-from backend.remote import ray_jobs
+from backend.remote import ray_jobs, schedulers
 from tests.backend.remote.fake_ray import FakeRay
 from tests.backend.remote.remote_runs import Burnish, losses
 
@@ -137,7 +139,29 @@ def _machine(ray: FakeRay, **settings: str) -> Machine:
 
 
 def _describe(ray: FakeRay, **settings: str) -> str:
-    return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}))
+    return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}), {})
+
+
+def test_several_hosts_are_refused_before_anything_is_sent(burnish: Burnish, cluster: FakeRay, runs: Path, spec: Path) -> None:  # fmt: skip
+    jax = ("--set", "hardware.engine=jax", "--set", "hardware.hosts=2", "--set", "hardware.coordinator=127.0.0.1:1")
+    result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *jax)
+    assert (result.returncode, "JAX trains in one worker; set it to 1" in result.stderr) == (2, True)
+    assert cluster.seen == []
+
+
+def test_launcher_of_a_job_is_the_driver_unless_the_folder_is_a_copy(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_job_record(JobRecord("burnish-0123456789ab", scheduler="ray"))
+    assert launcher_of(folder).title == "Ray"
+    write_json(folder.remote, asdict(RemoteRun("cluster", "/runs/x")))
+    assert launcher_of(folder).title == "Another machine"
+
+
+def test_job_of_ray_is_not_asked_of_another_cluster(ray: FakeRay, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_job_record(JobRecord("burnish-0123456789ab", scheduler="ray"))
+    with pytest.raises(InputError, match="give the address of its dashboard"):
+        schedulers.job_of(folder, "#!/bin/bash")
 
 
 # The connection
@@ -220,9 +244,9 @@ def _make_public(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> str:
     look_up = socket.getaddrinfo
 
     def answer(host: str, port: int | None, *more: int, **named: int):
-        if host == "ray.example":
-            host = "8.8.8.8" if port is None else "127.0.0.1"
-        return look_up(host, port, *more, **named)
+        if host == "ray.example" and port is None:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("8.8.8.8", 0))]
+        return look_up("127.0.0.1" if host == "ray.example" else host, port, *more, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     return ray.address.replace("127.0.0.1", "ray.example")
