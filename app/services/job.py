@@ -13,9 +13,11 @@ from PySide6.QtCore import QObject, QProcess, Signal
 from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.services.backend_client import backend_process, last_line
+from backend.contract.errors import InputError
 from backend.contract.run import queue
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import REQUESTS, RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.run.lock import RunLocked
 
 OnStarted = Callable[[str], None]
@@ -118,10 +120,17 @@ class Jobs(QObject):
         self._launch([*fix.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error, start)
 
     def request(self, run: Path | str, kind: str) -> str:
-        """Ask an active run to stop, pause or checkpoint; returns why that failed, or empty."""
+        """Ask an active run, or all of a group, to stop, pause or checkpoint; returns why that failed, or empty."""
         assert kind in REQUESTS, kind
+        group = RunGroup(run)
         try:
-            RunFolder(run).request(kind)
+            runs = [one for one in group.made_runs() if one.life() == "alive"] if group.exists() else [RunFolder(run)]
+            for one in sorted(
+                runs, key=RunFolder.waits, reverse=True
+            ):  # those in the queue first, else the next would start
+                one.request(kind)
+        except InputError as error:
+            return translate_message(str(error))
         except OSError as error:
             return tr("Couldn't {kind} the run: {strerror}: {run}", kind=kind, strerror=error.strerror, run=run)
         return ""

@@ -55,7 +55,7 @@ class LibraryWatcher(QObject):
         self._timer.stop()
 
     def _on_tick(self) -> None:
-        before = self.library.runs
+        before = (self.library.runs, self.library.groups)
         self._reading = self._reading or self.library.read_changes()
         end = time.perf_counter() + SLICE_SECONDS
         for _ in self._reading:
@@ -64,7 +64,7 @@ class LibraryWatcher(QObject):
                 return
         self._reading = None
         self._timer.start(INTERVAL_MS if any(run.alive for run in self.library.runs) else ENDED_MS)
-        if self.library.runs != before:
+        if (self.library.runs, self.library.groups) != before:
             self.changed.emit()
         if not self._has_read:
             self._has_read = True

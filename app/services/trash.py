@@ -8,6 +8,7 @@ from PySide6.QtCore import QFile, QStandardPaths
 
 from app.core.i18n import tr
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class TrashResult:
 
 
 def move_to_trash(run: Path) -> TrashResult:
-    """Move a run to the trash. An active run is refused."""
+    """Move a run, or the folder of a group, to the trash. An active run is refused."""
     folder = RunFolder(run)
-    if not folder.exists():
+    if not folder.exists() and not RunGroup(run).exists():
         return TrashResult(run, tr("{run} is not a run folder. Nothing was deleted.", run=run))
     if folder.life() == "alive":
         return TrashResult(run, tr("{name} is still running. Stop it before you delete it.", name=folder.name))

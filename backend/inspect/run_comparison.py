@@ -14,7 +14,7 @@ import pyarrow as pa
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message, plural
-from backend.contract.rpc.predictions import ComparedRuns, PairTest
+from backend.contract.rpc.predictions import ComparedRuns, DifferingRows, PairTest
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.spec import validate
@@ -23,9 +23,11 @@ from backend.metrics.metric import Predictions, Sums, declared_metrics, known_ro
 from backend.models import saved_model
 from backend.statistics.paired import Resampled, differences, group_differences, holm, resample
 from backend.statistics.resampling import FEWEST, Resampling, find_group_column, group_numbers
-from backend.tasks.task import sums_of
+from backend.tasks.task import sums_of, vote
 
 SURE = 0.05
+LONGEST_CELL = 500
+"""Characters of a cell that is shown."""
 ReadTable = Callable[[str], pa.Table]
 
 
@@ -79,6 +81,49 @@ def compare(compared: Sequence[RunFolder | RunGroup], names: Sequence[str], read
     shown = next(name for name in (task.default_metric, *(test.metric for test in tests)) if name in measured)
     title = next((one.title for one in declared_metrics(task.metrics) if one.name == shown), shown)
     return ComparedRuns(tests=tests, sentences=[_say(test, title) for test in tests if test.metric == shown])
+
+
+def find_differing(
+    compared: Sequence[RunFolder | RunGroup], names: Sequence[str], read: ReadTable, most: int
+) -> DifferingRows:
+    """The rows that two runs or groups answer differently, at most so many of them. Raises InputError."""
+    opened = [_open(one, name, read) for one, name in zip(compared, names, strict=True)]
+    aligned = iter(_align([run for runs in opened for run in runs]))
+    first, second = ([next(aligned) for _ in runs] for runs in opened)
+    a, b = _answers(first), _answers(second)
+    table = first[0].table
+    actual = table["actual"].to_pylist()
+    if isinstance(actual[0], float):  # the larger their distance, the more they differ
+        order = sorted((row for row in range(len(a)) if a[row] != b[row]), key=lambda row: -abs(a[row] - b[row]))
+        right: list[int] = []
+        wrong: list[int] = []
+    else:
+        right = [row for row in range(len(a)) if a[row] == actual[row] != b[row]]
+        wrong = [row for row in range(len(a)) if b[row] == actual[row] != a[row]]
+        both = [row for row in range(len(a)) if a[row] != b[row] and actual[row] not in (a[row], b[row])]
+        order = [*right, *wrong, *both]
+    columns = [*first[0].inputs.column_names, "actual"]
+    cells = table.select(columns).take(pa.array(order[:most], pa.int64())).to_pylist()
+    rows = [
+        [*(_cell(own[name]) for name in columns), _cell(a[row]), _cell(b[row])]
+        for own, row in zip(cells, order, strict=False)
+    ]
+    return DifferingRows(
+        columns=columns, rows=rows, only_a=len(right), only_b=len(wrong), count=len(order), of=len(a)
+    )  # fmt: skip
+
+
+def _answers(runs: Sequence[PredictedRows]) -> list[Any]:
+    """The answer to each row: a group's is a vote, or the mean of numbers."""
+    each = [run.table["prediction"].to_pylist() for run in runs]
+    if len(each) > 1 and isinstance(each[0][0], float):
+        return np.mean(each, axis=0).tolist()
+    return vote(each) if len(each) > 1 else each[0]
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 
 def _open(compared: RunFolder | RunGroup, name: str, read: ReadTable) -> list[PredictedRows]:

@@ -17,6 +17,7 @@ from app.core.runs.run_library import RunSummary
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, find_refusal
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
 
 LONGEST_NAME = 100
@@ -39,8 +40,9 @@ def next_name(name: str, taken: Iterable[str]) -> str:
 
 
 def copy_of(run: Path, runs: Iterable[RunSummary]) -> Values:
-    """The spec of a run folder under the next free name. Raises InputError if it cannot be read."""
-    values = read_draft(run / "spec.yaml").values()
+    """The spec of a run's or group's folder under the next free name. Raises InputError if it cannot be read."""
+    group = RunGroup(run)
+    values = group.read()[0] if group.exists() else read_draft(run / "spec.yaml").values()
     return {**values, "name": next_name(str(values.get("name", "run")), (one.title for one in runs))}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core import formatting
-from app.core.i18n import tr
+from app.core.i18n import figure, tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import TITLES
 from app.core.tasks import task_title
@@ -40,6 +40,11 @@ def state_words(run: RunSummary) -> str:
     return TITLES.get(run.state, run.state)
 
 
+def name_words(run: RunSummary) -> str:
+    """The run's title; of one of a group, its seed."""
+    return tr("Seed {seed}", seed=run.seed) if run.seed is not None else run.title
+
+
 def model_words(run: RunSummary) -> str:
     """The model's name without its folder."""
     return formatting.name_of_path(run.model)
@@ -52,7 +57,10 @@ def _state_rank(run: RunSummary) -> int:
 def _best(run: RunSummary) -> str:
     if run.at_chance:
         return tr("at chance")
-    return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}" if run.best is not None else "–"
+    if run.best is None:
+        return "–"
+    deviation = f" ± {figure(run.deviations[run.metric], '.2g')}" if run.metric in run.deviations else ""
+    return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}{deviation}"
 
 
 def _steps(run: RunSummary) -> str:
@@ -61,7 +69,7 @@ def _steps(run: RunSummary) -> str:
 
 
 _ALL = (
-    Column("run", tr("Run"), lambda run: run.title.casefold(), lambda run: run.title),
+    Column("run", tr("Run"), lambda run: run.title.casefold(), name_words),
     Column("state", tr("State"), _state_rank, state_words, width=136),
     Column("task", tr("Task"), task_words, task_words, width=196, leaves=4),
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),

@@ -13,9 +13,12 @@ from app.core.runs.run_spec import RunSubject, read_subject
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import ALIVE, RESUMABLE, RunStatus, look_at
 from app.core.runs.series import Series
+from backend.contract.errors import InputError
+from backend.contract.metrics import spreads
 from backend.contract.run import events
 from backend.contract.run.event_summary import EventSummary
 from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder
+from backend.contract.run.group import RunGroup, state_of
 from backend.contract.run.notes import RunNotes, change_notes, notes_file, read_notes
 from backend.contract.run.queue import find_blocking_runs
 from backend.contract.safe_files import open_unlinked
@@ -72,6 +75,15 @@ class RunSummary:
     """The devices on which it computes, if it has chosen them."""
     job: str = ""
     """See `RunStatus.job`."""
+    group: Path | None = None
+    """The folder of the group that the run belongs to."""
+    seed: int | None = None
+    """Its seed, by which the runs of a group are told apart."""
+    members: tuple[Path, ...] = ()
+    """Of a group: the folders of its runs that are there, in the order of its seeds. Its metrics are means over those that
+    have finished, its intervals Student's of these means."""
+    deviations: dict[str, float] = field(default_factory=dict)
+    """The standard deviation of each metric between a group's seeds."""
 
     @property
     def waits(self) -> bool:
@@ -137,6 +149,9 @@ class RunLibrary:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.runs: list[RunSummary] = []
+        self.groups: list[RunSummary] = []
+        self._seeds: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {}
+        """Of each group's folder, with the stamp of its file."""
         self._read: dict[str, _Read] = {}
         self._refresh_count = 0
 
@@ -146,6 +161,7 @@ class RunLibrary:
         present: dict[str, _Read] = {}
         self._refresh_count += 1
         some_wait = False
+        groups: list[RunGroup] = []
         for number, path in enumerate(_paths(self.root)):
             read = self._read.get(path) or _Read(path)
             if not read.is_settled(reads_inside=(number + self._refresh_count) % REFRESHES_UNTIL_INSIDE == 0):
@@ -153,6 +169,8 @@ class RunLibrary:
                     if fault := read.folder.fault():
                         name = read.folder.name
                         found.append(RunSummary(name, read.folder.path, "lost", name, message=fault, can_resume=False))
+                    elif (group := RunGroup(path)).exists():
+                        groups.append(group)
                     continue
                 self._read[path] = read  # a refresh that is given up has read it all the same
                 yield from read.read_changes()
@@ -162,14 +180,41 @@ class RunLibrary:
             yield
         if some_wait:
             found = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
-        self.runs = found
+        self.runs, self.groups = self._gather(found, groups)
         self._read = present
+
+    def _gather(
+        self, runs: list[RunSummary], groups: list[RunGroup]
+    ) -> tuple[list[RunSummary], list[RunSummary]]:  # fmt: skip
+        """The runs, which now know their group, and the groups; one that is damaged is left out."""
+        by_path, known = {run.path: run for run in runs}, dict(self._seeds)
+        self._seeds, found = {}, []
+        for group in groups:
+            key, stamp = str(group.path), file_stamp(group.file)
+            if key not in known or known[key][0] != stamp:
+                try:
+                    known[key] = (stamp, group.seeds())
+                except InputError:
+                    continue
+            self._seeds[key] = known[key]
+            seeds = {group.run(seed).path: seed for seed in known[key][1]}
+            by_path |= {
+                path: replace(by_path[path], group=group.path, seed=seed)
+                for path, seed in seeds.items()
+                if path in by_path
+            }
+            own = [by_path[path] for path in seeds if path in by_path]
+            found.append(summarise_group(group, own, len(seeds)))
+        return list(by_path.values()), found
 
     def annotate(self, path: Path, notes: RunNotes) -> None:
         """Write the changes to a run's note and tags, and show both at once. Raises InputError if that fails."""
-        seen = next((RunNotes(run.note, run.tags) for run in self.runs if run.path == path), None)
-        notes = change_notes(RunFolder(path), lambda stored: stored.merge_edits(seen or stored, notes))
-        self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
+        seen = self.find(path)
+        notes = change_notes(RunFolder(path), lambda stored: stored.merge_edits(seen.notes if seen else stored, notes))
+        self.runs, self.groups = (
+            [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in runs]
+            for runs in (self.runs, self.groups)
+        )
 
     def refresh(self) -> list[RunSummary]:
         """Read everything at once."""
@@ -178,8 +223,13 @@ class RunLibrary:
         return self.runs
 
     def find(self, path: str | Path) -> RunSummary | None:
-        """The run in that folder, as of the last refresh."""
-        return next((run for run in self.runs if run.path == Path(path)), None)
+        """The run or group in that folder, as of the last refresh."""
+        return next((run for run in (*self.runs, *self.groups) if run.path == Path(path)), None)
+
+    def members(self, group: RunSummary) -> list[RunSummary]:
+        """The runs of a group, in the order of its seeds."""
+        found = {run.path: run for run in self.runs}
+        return [found[path] for path in group.members if path in found]
 
     def newest_alive(self) -> RunSummary | None:
         """The newest run that is training; one that waits in the queue only if none is."""
@@ -325,6 +375,42 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         request=folder.device_request() if outcome.waits else WHOLE_COMPUTER,
         claimed=folder.claimed_devices() if outcome.state in ALIVE else None,
         job=outcome.job,
+    )
+
+
+def summarise_group(group: RunGroup, runs: Sequence[RunSummary], count: int) -> RunSummary:
+    """A group's line in the list; `runs` are those that are there, of `count`."""
+    done, notes, own = [run for run in runs if run.state == "finished"], read_notes(RunFolder(group.path)), list(runs)
+    found = spreads([run.metrics for run in done])
+    first = next(
+        (run for run in own if run.metric), next(iter(own), RunSummary(group.name, group.path, "lost", group.name))
+    )
+    return replace(
+        first,
+        name=group.name,
+        path=group.path,
+        state=state_of([*(run.state for run in own), *["lost"] * (count - len(own))]),
+        best=found[first.metric].mean if first.metric in found and not any(run.at_chance for run in done) else None,
+        at_chance=bool(done) and all(run.at_chance for run in done),
+        started=min((run.started for run in own if run.started is not None), default=None),
+        seconds=sum(run.seconds or 0.0 for run in own),
+        step=sum(run.step for run in own),
+        total_steps=sum(run.total_steps for run in own),
+        message=tr("{done} of {count} runs finished", done=len(done), count=count),
+        has_predictions=len(done) > 1,
+        note=notes.note,
+        tags=notes.tags,
+        metrics={name: one.mean for name, one in found.items()},
+        intervals={name: one.interval for name, one in found.items() if one.interval is not None},
+        deviations={name: one.deviation for name, one in found.items() if one.deviation is not None},
+        can_resume=len(own) < count or any(run.resumable for run in own),
+        doubt=next((run.doubt for run in own if run.doubt), ""),
+        queued_since=min((run.queued_since for run in own if run.queued_since is not None), default=None),
+        claimed=None,
+        job="",
+        group=None,
+        seed=None,
+        members=tuple(run.path for run in own),
     )
 
 

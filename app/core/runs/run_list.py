@@ -1,7 +1,8 @@
 """Searches, sorts and groups the list of runs, and offers runs by name in the command palette."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.core import formatting
 from app.core.actions import Action
@@ -42,17 +43,36 @@ class RunListOptions:
 Line = RunSummary | GroupHeading
 
 
-def arrange(runs: Sequence[RunSummary], options: RunListOptions) -> list[Line]:
-    """The lines to list; a run with several tags appears under each, an empty value always last."""
-    found = sort_runs(matching(runs, options.words), options.column, descending=options.descending)
+def arrange(
+    runs: Sequence[RunSummary],
+    options: RunListOptions,
+    groups: Sequence[RunSummary] = (),
+    expanded: Container[Path] = (),
+) -> list[Line]:
+    """The lines to list; a run with several tags appears under each, an empty value always last.
+
+    A group of runs is a line; if it is `expanded`, its runs follow.
+    """
+    listed = {path for group in groups for path in group.members}
+    alone = [*groups, *(run for run in runs if run.path not in listed)]
+    found = sort_runs(matching(alone, options.words), options.column, descending=options.descending)
+    by_path = {run.path: run for run in runs}
+    members = {group.path: [by_path[path] for path in group.members] for group in groups if group.path in expanded}
     if not options.group:
-        return list(found)
-    groups: dict[str, list[RunSummary]] = {}
+        return [line for run in found for line in (run, *members.get(run.path, ()))]
+    gathered: dict[str, list[RunSummary]] = {}
     for run in found:
         for name in _groups_of(run, options.group):
-            groups.setdefault(name, []).append(run)
-    order = sorted(groups, key=_rank(options.group))
-    return [line for name in order for line in (GroupHeading(name, len(groups[name])), *groups[name])]
+            gathered.setdefault(name, []).append(run)
+    order = sorted(gathered, key=_rank(options.group))
+    return [
+        line
+        for name in order
+        for line in (
+            GroupHeading(name, len(gathered[name])),
+            *(line for run in gathered[name] for line in (run, *members.get(run.path, ()))),
+        )
+    ]
 
 
 def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:

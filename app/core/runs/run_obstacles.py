@@ -31,6 +31,8 @@ def stop_obstacle(run: RunSummary | RunStatus) -> str:
 
 def start_now_obstacle(run: RunSummary | RunStatus) -> str:
     """Why the run cannot be started before its turn."""
+    if isinstance(run, RunSummary) and run.members:
+        return tr("Select one of the group's runs.")
     if run.job:
         return tr("The cluster decides when the run starts.")
     return "" if run.waits else tr("The run is not queued.")

@@ -12,6 +12,7 @@ from backend.contract import spec_file
 from backend.contract.catalog import Column, TaskEntry
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,10 @@ class RunTask:
 
 
 def read_run_task(run: Path | str) -> RunTask:
-    """The task of a run folder; empty if its spec cannot be read."""
+    """The task of a run's or group's folder; empty if its spec cannot be read."""
+    group = RunGroup(run)
     try:
-        spec = spec_file.read_run(RunFolder(run).spec)
+        spec = group.settings() if group.exists() else spec_file.read_run(RunFolder(run).spec)
     except (InputError, OSError):
         return RunTask()
     task, data = spec.get("task"), spec.get("data")

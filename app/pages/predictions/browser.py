@@ -23,8 +23,9 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ActivityLine
 from app.widgets.row_views.registry import view_of
 from app.widgets.row_views.row_view import RowView
-from backend.contract.rpc.predictions import AT_THRESHOLD
+from backend.contract.rpc.predictions import AT_THRESHOLD, CombinedGroup
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.group import RunGroup
 
 
 class PredictionsBrowser(QWidget):
@@ -125,7 +126,8 @@ class PredictionsBrowser(QWidget):
             self._show_rows(self.rows)
 
     def _list_runs(self) -> None:
-        self.filters.list_runs(self._context.library.runs, self.run)
+        library = self._context.library
+        self.filters.list_runs([*library.groups, *library.runs], self.run)
 
     # What is shown
 
@@ -145,6 +147,18 @@ class PredictionsBrowser(QWidget):
         self._open()
         self.predictable.emit(not self.further.is_busy and not self.is_gone)
         self.run_shown.emit()
+        if RunGroup(self.run).exists():
+            self._combine(self.run, name)
+
+    def _combine(self, group: Path, name: str) -> None:
+        """Let the group's own predictions be written, unless they are up to date, and show them."""
+
+        def show(answer: CombinedGroup) -> None:
+            if answer.written and self.run == group:
+                self.filters.offer_splits(RunFolder(group).prediction_names(), name)
+                self._open()
+
+        self._context.client.ask("combine_group", {"group": str(group)}, show, lambda no: self._on_refused(no.message))
 
     def _open(self) -> None:
         if self.run is None:

@@ -20,6 +20,7 @@ from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
 from app.pages.run.fix_buttons import FixButtons
+from app.pages.run.group_view import GroupView
 from app.pages.run.model_export import ModelExport
 from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
 from app.pages.run.plots import RunPlots
@@ -34,6 +35,7 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from app.widgets.tables.layout_memory import RememberedSplitter
 from backend.contract.run.events import RequestAnswered
+from backend.contract.run.group import RunGroup
 from backend.contract.run.notes import RunNotes
 
 REFRESH_MS = 100
@@ -127,6 +129,11 @@ class Page(QWidget):
         self.empty.action_clicked.connect(self.runs_requested)
         self._pages.addWidget(self.empty)
         self._pages.addWidget(self._body())
+        self.group = GroupView(self._context, self._pages)
+        self.group.message.connect(self.message)
+        self.group.run_selected.connect(self.show_run)
+        self.group.predictions_requested.connect(self.predictions_requested)
+        self._pages.addWidget(self.group)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._pages)
@@ -203,7 +210,8 @@ class Page(QWidget):
     def on_shown(self) -> None:
         """The page came to the front: query the available engines, and show what is running if no run was chosen."""
         self.engines.ask()
-        running = self._context.library.newest_alive() if self.watcher is None else None
+        shows_nothing = self.watcher is None and self.group.path is None
+        running = self._context.library.newest_alive() if shows_nothing else None
         if running is not None:
             self.show_run(str(running.path))
 
@@ -219,6 +227,10 @@ class Page(QWidget):
             return
         self._drop_watcher()
         self._restart()
+        if RunGroup(path).exists():
+            self._show_group(Path(path))
+            return
+        self.group.leave()
         self.journal.leave_failure()
         self.watcher = watcher = RunWatcher(path, self)
         watcher.advanced.connect(self._refresh_soon)
@@ -233,6 +245,10 @@ class Page(QWidget):
         self._show_state()
         self._show_outcome()
         self._show_notes()
+
+    def _show_group(self, path: Path) -> None:
+        self._pages.setCurrentWidget(self.group)
+        self.group.show_group(path)
 
     def _drop_watcher(self) -> None:
         if self.watcher is not None:

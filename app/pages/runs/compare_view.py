@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
@@ -11,12 +12,13 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidge
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.backend_words import capitalize
-from app.core.formatting import metric_title, number, with_full_stop
-from app.core.i18n import figure, localize_number, tr, trn
+from app.core.formatting import metric_title, with_full_stop
+from app.core.i18n import localize_number, tr, trn
 from app.core.runs.run_comparison import final_cells, names_of, setting_names
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_status import TITLES
 from app.core.tasks import task_title
+from app.pages.runs.differences import Differences
 from app.pages.runs.overlay_plot import OverlayPlot
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
@@ -26,16 +28,16 @@ from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.predictions import ComparedRuns, PairTest
+from backend.contract.rpc.predictions import ComparedRuns
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.comparison import FinalMetrics, TextRows, metrics_table, settings_table
+from backend.contract.run.group import RunGroup
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"), tr("Differences"))
 DELETED = "deleted"
 """The state of a run whose folder is gone."""
 _WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
 """Column of the metrics in files → the title that people read."""
-_TESTS = {"mcnemar_exact": tr("McNemar's exact test"), "paired_bootstrap": tr("Paired bootstrap")}
 _WITH_INTERVAL = re.compile(r"([-+.\de]+) \(([-+.\de]+) to ([-+.\de]+)\)")
 """A metric in the table; a run's name may have parentheses too."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
@@ -79,9 +81,9 @@ class CompareView(QWidget):
         self._pages.addWidget(self.curves)
         self._pages.addWidget(_below({self.everything: 0, self.same: 1}, self.settings))
         self._pages.addWidget(_below({self.copy: 0, self.export: 0}, self.metrics))
-        self.result = label("", wrap=True)
-        self.differences = TextTable(tr("Differences"))
-        self._pages.addWidget(_below({self.result: 1}, self.differences))
+        self.tested = Differences(client)
+        self.result, self.differences = self.tested.result, self.tested.table
+        self._pages.addWidget(self.tested)
         self.sides.idClicked.connect(self._pages.setCurrentIndex)
         sides.addStretch(1)
         page = page_layout(self)
@@ -101,14 +103,28 @@ class CompareView(QWidget):
         self._paths, self._names = [run.path for run in runs], names_of(runs)
         self.settings.show_rows((), ())
         self._compared = ComparedRuns()
-        self.states.read(self._paths)
+        curves = [
+            (path, name if path == run.path else tr("{name}, seed {seed}", name=name, seed=self._seed_of(path)), place)
+            for place, (run, name) in enumerate(zip(runs, self._names, strict=True))
+            for path in run.members or (run.path,)
+        ]
+        paths, names, places = zip(*curves, strict=True)
+        self.states.read(paths)
         self._show_subtitle()
-        self.curves.show_runs(self._paths, self._names, self.states.states)
+        self.curves.show_runs(paths, names, self.states.states, places)
         self._show_metrics()
         self.same.setText(tr("Loading settings…"))
-        self.result.setText(tr("Testing whether the runs differ by more than chance…"))
-        self.differences.show_rows((), ())
+        self.tested.show_waiting(self._paths, self._names)
         self._comparing.ask({"runs": [str(path) for path in self._paths], "names": self._names})
+
+    def _seed_of(self, path: Path) -> str:
+        run = self._library.find(path)
+        return str(run.seed) if run is not None else path.name
+
+    def _spec_of(self, path: Path) -> dict[str, Any]:
+        if (group := RunGroup(path)).exists():
+            return group.settings()
+        return self.states.specs.get(path, {})
 
     def _show_subtitle(self) -> None:
         count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
@@ -138,7 +154,7 @@ class CompareView(QWidget):
     def _show_settings(self) -> None:
         facts = self._compared.facts or [{} for _ in self._paths]
         named = zip(self._paths, self._names, facts, strict=True)
-        specs = {name: {**self.states.specs.get(path, {}), **own} for path, name, own in named}
+        specs = {name: {**self._spec_of(path), **own} for path, name, own in named}
         table = settings_table(specs, everything=self.everything.isChecked())
         names = setting_names([key for key, *_ in table.rows])
         rows = [[name, *map(localize_number, values)] for name, (_, *values) in zip(names, table.rows, strict=True)]
@@ -152,12 +168,7 @@ class CompareView(QWidget):
     def _on_compared(self, found: ComparedRuns) -> None:
         self._compared = found
         self._show_settings()
-        sentences = [found.refusal] if found.refusal else found.sentences
-        self.result.setText("\n".join(with_full_stop(capitalize(each)) for each in sentences))
-        pair = len(self._names) == 2
-        runs = self._names if pair else (tr("Runs"), tr("First"), tr("Second"))
-        columns = (tr("Metric"), *runs, tr("Difference (95 %)"), "p", tr("Test"))
-        self.differences.show_rows(columns, [_test_cells(test, names_runs=not pair) for test in found.tests])
+        self.tested.show_tests(found)
 
     def _on_not_compared(self, error: ErrorReply) -> None:
         self.result.setText(with_full_stop(error.message))
@@ -210,18 +221,6 @@ class CompareView(QWidget):
             )
             return
         self.message.emit("success", tr("Saved the table as {path}.", path=path))
-
-
-def _test_cells(test: PairTest, *, names_runs: bool) -> tuple[str, ...]:
-    difference, low, high = (figure(each, "+.3g") for each in (test.difference, *test.interval))
-    return (
-        metric_title(test.metric),
-        *([f"{test.a} → {test.b}"] if names_runs else []),
-        *(number(value) for value in test.values),
-        tr("{value} ({low} to {high})", value=difference, low=low, high=high),
-        figure(test.p_holm, ".2g"),
-        _TESTS.get(test.test, test.test),
-    )
 
 
 def _below(tools: Mapping[QWidget, int], table: TextTable) -> QWidget:

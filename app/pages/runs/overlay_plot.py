@@ -65,6 +65,8 @@ class OverlayPlot(QWidget):
         super().__init__(parent)
         theme.follow(self)
         self._names: dict[Path, str] = {}
+        self._places: dict[Path, int] = {}
+        """Which of the colours and dashes each has."""
         self._states: Mapping[Path, RunState] = {}
         self._feeds: list[_Feed] = []
         self._curves: list[CurveKind] = []
@@ -108,12 +110,19 @@ class OverlayPlot(QWidget):
         column.addLayout(top)
         column.addWidget(self._split, 1)
 
-    def show_runs(self, paths: Sequence[Path], names: Sequence[str], states: Mapping[Path, RunState]) -> None:
-        """Compare these; `states` is read whenever there are new points."""
+    def show_runs(
+        self,
+        paths: Sequence[Path],
+        names: Sequence[str],
+        states: Mapping[Path, RunState],
+        places: Sequence[int] | None = None,
+    ) -> None:
+        """Compare these; `states` is read whenever there are new points. Those with the same place share a colour."""
         self._names, self._states = dict(zip(paths, names, strict=True)), states
+        self._places = dict(zip(paths, range(len(paths)) if places is None else places, strict=True))
         self._curves, self._hidden = [], set()
         self.choice.clear()
-        self.legend.fill(self._names, self._hidden)
+        self.legend.fill(self._names, self._hidden, self._places)
         self._drop_plot()
         self.feed_soon()
 
@@ -136,7 +145,7 @@ class OverlayPlot(QWidget):
 
     def apply_theme(self) -> None:
         """Redraw the list's lines in the current colours."""
-        self.legend.fill(self._names, self._hidden)
+        self.legend.fill(self._names, self._hidden, self._places)
 
     def _offer_curves(self) -> None:
         found = curves_of(self._states.values())
@@ -164,7 +173,8 @@ class OverlayPlot(QWidget):
             SeriesStyle(
                 str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False, detail=detail
             )
-            for place, (path, name) in enumerate(self._names.items())
+            for path, name in self._names.items()
+            for place in (self._places[path],)
         ]
         self._drop_plot()
         self.plot = LivePlot(curve.title, styles)
@@ -265,12 +275,14 @@ class CurveList(QListWidget):
         self.setItemDelegate(_ValueAtTheEnd(self))
         self.itemChanged.connect(self._on_item_changed)
 
-    def fill(self, names: Mapping[Path, str], hidden: Sequence[Path] | set[Path]) -> None:
+    def fill(
+        self, names: Mapping[Path, str], hidden: Sequence[Path] | set[Path], places: Mapping[Path, int]
+    ) -> None:  # fmt: skip
         """List these runs again."""
         self.blockSignals(True)
         self.clear()
-        for place, (path, name) in enumerate(names.items()):
-            item = QListWidgetItem(_line_icon(place), name)
+        for path, name in names.items():
+            item = QListWidgetItem(_line_icon(places[path]), name)
             item.setData(PATH, str(path))
             item.setToolTip(f"{name}\n{path}")
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsSelectable)

@@ -81,6 +81,8 @@ class Page(QWidget):
         self._context = context
         self._options = RunListOptions()
         self._resuming: set[Path] = set()
+        self._unfolded: set[Path] = set()
+        """Groups whose runs are listed."""
         self._obstacles = {**selection_obstacles([]), **move_obstacles(None, [])}
         self.header = PageHeader(tr("Runs"))
         self.search = QLineEdit(placeholderText=tr("Search runs or #tag"), clearButtonEnabled=True)
@@ -100,6 +102,7 @@ class Page(QWidget):
         self.table = RunTable()
         self.table.run_chosen.connect(self._on_chosen)
         self.table.run_opened.connect(self.run_selected)
+        self.table.unfold_requested.connect(self._on_unfold_requested)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.notes = NotesBar()
         self.notes.written.connect(self._on_notes_written)
@@ -228,14 +231,18 @@ class Page(QWidget):
         super().showEvent(event)
 
     def _show_runs(self, *_: object, keeps_place: bool = False) -> None:
-        every = self._context.library.runs
+        every, groups = self._context.library.runs, self._context.library.groups
         self._options = replace(self._options, words=self.search.text(), group=self.group.currentData())
         found = matching(every, self._options.words)
-        self.table.set_lines(arrange(every, self._options), keeps_place=keeps_place)
-        self._pages.setCurrentIndex(1 if found else 2 if every else 0)
+        self.table.set_lines(arrange(every, self._options, groups, self._unfolded), keeps_place=keeps_place)
+        self._pages.setCurrentIndex(1 if self.table.runs else 2 if every or groups else 0)
         self.search.setVisible(bool(every))
         self.group.setVisible(bool(every))
         self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
+
+    def _on_unfold_requested(self, group: Path, on: bool) -> None:
+        (self._unfolded.add if on else self._unfolded.discard)(group)
+        self._show_runs()
 
     def _on_sort_requested(self, column: str, descending: bool) -> None:
         self._options = replace(self._options, column=column, descending=descending)
@@ -321,7 +328,7 @@ class Page(QWidget):
 
     def _on_delete(self) -> None:
         if runs := self.table.chosen_runs():
-            self.deletion.ask(runs)
+            self.deletion.ask([*(member for run in runs for member in self._context.library.members(run)), *runs])
 
     def _on_compare(self) -> None:
         from app.pages.runs.compare_view import CompareView  # the list needs no plotting library
@@ -441,4 +448,5 @@ class RunDeletion(QObject):
 
 
 def _name_words(runs: Sequence[RunSummary]) -> str:
-    return f"“{short_name(runs[0].title)}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))
+    count = sum(not run.members for run in runs)  # not the folders of groups
+    return f"“{short_name(runs[0].title)}”" if len(runs) == 1 else trn("{count} run", "{count} runs", count)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCursor, QFont, QFontMetrics, QKeyEvent, QPainter, QPalette
+from PySide6.QtGui import QCursor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyle,
@@ -37,6 +37,8 @@ REST_MS = 3000
 """How long a mouse rests on the list before new lines may move what is under it."""
 INSET = 13
 """Where the words of a cell begin, and those of its heading."""
+FOLD, FOLD_SIGN = 22, 14
+"""Pixels before the name of a group, where a sign unfolds its runs, and before the names of these; and the sign's size."""
 
 
 class _StatePill(QStyledItemDelegate):
@@ -73,6 +75,8 @@ class RunTable(GroupedList):
     run_chosen = Signal(object)
     """A RunSummary, or None where none or several are chosen."""
     run_opened = Signal(str)
+    unfold_requested = Signal(object, bool)
+    """The folder of a group, and whether its runs are to be listed."""
     sort_requested = Signal(str, bool)
     """The name of a column, and whether its largest value comes first."""
 
@@ -185,9 +189,23 @@ class RunTable(GroupedList):
         return super().viewportEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Show what has waited: the keyboard is in use, not the mouse."""
+        """Show what has waited: the keyboard is in use, not the mouse. Right and left unfold and fold a group."""
         self._show_waiting()
+        run = self.chosen()
+        if run is not None and run.members and event.key() in (Qt.Key.Key_Right, Qt.Key.Key_Left):
+            self.unfold_requested.emit(run.path, event.key() == Qt.Key.Key_Right)
+            return
         super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on the sign before a group's name unfolds or folds it."""
+        index = self.indexAt(event.position().toPoint())
+        run = self._model.item(index.row()) if index.isValid() and index.column() == NAME else None
+        sign = self.visualRect(index).left() + LEFT + FOLD
+        if run is not None and run.members and event.position().x() < sign:
+            self.unfold_requested.emit(run.path, not self._model.is_unfolded(run))
+            return
+        super().mousePressEvent(event)
 
     def chosen(self) -> RunSummary | None:
         """The selected run; None if several are selected."""
@@ -260,7 +278,8 @@ class RunName(QStyledItemDelegate):
         model = index.model()
         assert isinstance(model, RunTableModel)
         run = model.item(index.row())
-        if run is None or not (words := words_below(run)):
+        words = words_below(run) if run is not None else ""
+        if run is None or not (words or run.members or run.seed is not None):
             super().paint(painter, option, index)
             return
         blank = QStyleOptionViewItem(option)
@@ -268,8 +287,20 @@ class RunName(QStyledItemDelegate):
         name, blank.text = blank.text, ""
         blank.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, blank, painter, blank.widget)
         area = QRect(option.rect).adjusted(LEFT, 0, -LEFT // 2, 0)
+        if run.members:
+            sign = theme.pixmap("chevron-down" if model.is_unfolded(run) else "chevron-right", "muted", FOLD_SIGN)
+            painter.drawPixmap(area.left(), area.center().y() - FOLD_SIGN // 2 + 1, sign)
+        if run.members or run.seed is not None:
+            area.setLeft(area.left() + FOLD)
         middle = area.center().y() + 1
         painter.save()
+        if not words:
+            painter.setFont(blank.font)
+            painter.setPen(blank.palette.color(QPalette.ColorRole.Text))
+            cut = blank.fontMetrics.elidedText(name, Qt.TextElideMode.ElideRight, area.width())
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, cut)
+            painter.restore()
+            return
         for font, ink, top, height, text in (
             (
                 theme.font(13, QFont.Weight.DemiBold),
@@ -288,8 +319,9 @@ class RunName(QStyledItemDelegate):
 
 
 def words_below(run: RunSummary) -> str:
-    """The user's note and tags."""
-    return "  ".join(filter(None, [run.note, *(f"#{tag}" for tag in run.tags)]))
+    """How many runs of a group have finished, the user's note and tags."""
+    own = run.message if run.members else ""
+    return "  ".join(filter(None, [own, run.note, *(f"#{tag}" for tag in run.tags)]))
 
 
 class RunTableModel(GroupedListModel):
@@ -309,6 +341,10 @@ class RunTableModel(GroupedListModel):
             self.dataChanged.emit(self.index(0, 0), self.index(len(lines) - 1, len(COLUMNS) - 1))
         return False
 
+    def is_unfolded(self, group: RunSummary) -> bool:
+        """Whether the runs of a group are listed below it."""
+        return any(run.group == group.path for run in self.items)
+
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.ToolTipRole:
             return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[self.names[section]].title))
@@ -319,6 +355,8 @@ class RunTableModel(GroupedListModel):
             return COLUMNS[column].text(item)
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tooltip(item) if column in ("run", "state") else COLUMNS[column].text(item)
+        if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "run" and item.members:
+            return tr("Group of runs, unfolded") if self.is_unfolded(item) else tr("Group of runs, folded")
         if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "state":
             return item.doubt
         if role == Qt.ItemDataRole.ForegroundRole and column != "run":
@@ -329,7 +367,7 @@ class RunTableModel(GroupedListModel):
 
     def _tooltip(self, run: RunSummary) -> str:
         """Details not in any column: how it ended, the user's note, and what differs from the previous run."""
-        before = previous_run(run, self.items)
+        before = None if run.members or run.group else previous_run(run, self.items)
         differs = list_differences(run, before) if before else []
         if before and differs:
             differs = [

@@ -50,6 +50,8 @@ class SeriesStyle:
     """A place in DASHES: of many curves those that share a colour differ in their line."""
     raw: bool = True
     """Whether a smoothed curve shows its points too."""
+    faint: bool = False
+    """Whether it is one of several whose mean is what matters."""
     detail: int = MAX_SMOOTH
     """Maximum number of points drawn per line: more cost time and make no visible difference."""
 
@@ -88,11 +90,11 @@ class PlotSeries:
 
     def apply_theme(self) -> None:
         """Update the pens for the current theme."""
-        strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
+        strong = pale if self.style.faint else theme.color(self.style.color_token)
         dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
         self._line.setPen(_pen(pale if self._is_smooth else strong, 1, dash))
-        self._strong.setPen(_pen(strong, 1 if self.style.detail < THIN else 2, dash))
+        self._strong.setPen(_pen(strong, 1 if self.style.detail < THIN or self.style.faint else 2, dash))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
         drawn = not self.is_hidden

@@ -54,6 +54,8 @@ ANSWERS: dict[str, type] = {
     "entity_scores": predictions.EntityScores,
     "file_parts": predictions.FileFit,
     "predict_file": predictions.PredictedFile,
+    "differing_rows": predictions.DifferingRows,
+    "combine_group": predictions.CombinedGroup,
     "answer": interactive.Answer,
     "open_models": interactive.OpenModels,
     "let_go": interactive.OpenModels,

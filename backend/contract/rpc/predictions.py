@@ -172,6 +172,12 @@ class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
     """What is odd about the file's text, a sentence each: it seems to be read with the wrong encoding."""
 
 
+class CombinedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `combine_group {group}`: the group's predictions files that were written, none if they are up to date."""
+
+    written: list[str]
+
+
 class PairTest(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of two runs or groups on the same rows; `difference` and `interval` are of `b` less `a`."""
 
@@ -196,6 +202,24 @@ class PairTest(msgspec.Struct, frozen=True, kw_only=True):
     """How many runs of `a` and of `b` were compared; `values` are their means."""
     seeds_needed: int | None = None
     """About how many seeds of each would show this difference on the same rows; None if it takes more rows."""
+
+
+class DifferingRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `differing_rows {runs, names}` for two runs or groups: the shared rows that they answer differently.
+
+    First come those that one alone has right. A group answers by a vote, or the mean of numbers.
+    """
+
+    columns: list[str]
+    """Columns of the data, and the actual answer if it is known."""
+    rows: list[list[str]]
+    """The cells of the first rows, as texts, in these columns; then both answers."""
+    only_a: int
+    """Rows that the first alone has right."""
+    only_b: int
+    count: int
+    """All rows with different answers, of `of`."""
+    of: int
 
 
 class ComparedRuns(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,9 +14,10 @@ from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.rpc.interactive import AddedRow, Answer
-from backend.contract.rpc.predictions import FileFit, FilePart, PredictedFile
+from backend.contract.rpc.predictions import CombinedGroup, FileFit, FilePart, PredictedFile
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run.folder import RunFolder, find_run
+from backend.contract.run.group import RunGroup, find_group
 from backend.contract.safe_files import user_path
 from backend.helper.query import DEVICE_GIVEN_UP, Arguments, Query, ReportProgress, reporting, require
 
@@ -98,6 +99,8 @@ def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
 
     folder, data = _run(arguments), _data(arguments)
     changes = setting_changes(arguments.get("settings") or {})
+    if (group := RunGroup(folder.path)).exists():
+        folder = next(iter(group.made_runs()), folder)
     found = read_new_file(str(folder.path), data, None, changes, reporting(report))
     spec, rows = found.spec, found.rows
     there, given = rows.table.column_names, spec.data.columns
@@ -117,7 +120,7 @@ def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
 
 def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile:
     report(Progress(text="Starting"))
-    from backend.inference import predict  # loads the framework
+    from backend.inference import ensemble, predict  # load the framework
     from backend.inference.predictions_file import free_name
 
     folder, data = _run(arguments), _data(arguments)
@@ -127,10 +130,15 @@ def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile
         *column_changes(arguments.get("columns") or {}),
         *setting_changes(arguments.get("settings") or {}),
     ]
-    result = predict.predict(
-        str(folder.path), data, csv, None, changes, reporting(report), parquet=parquet,
-        say=lambda stage: report(Progress(text=stage)),
-    )  # fmt: skip
+    say: Callable[[str], None] = lambda stage: report(Progress(text=stage))  # noqa: E731
+    if (group := RunGroup(folder.path)).exists():
+        together = ensemble.predict(group, data, csv, changes, reporting(report), parquet, say).together
+        assert together is not None
+        result = together
+    else:
+        result = predict.predict(
+            str(folder.path), data, csv, None, changes, reporting(report), parquet=parquet, say=say
+        )  # fmt: skip
     return PredictedFile(
         name=name,
         csv=str(csv),
@@ -145,6 +153,14 @@ def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile
     )
 
 
+def _combine_group(arguments: Arguments, report: ReportProgress) -> CombinedGroup:
+    """Write the group's own predictions, if its runs have newer ones."""
+    from backend.inference import ensemble  # loads the framework
+
+    group = RunGroup(require(arguments, "group"))
+    return CombinedGroup(written=[str(path) for path in ensemble.write_predictions(group)])
+
+
 def column_changes(columns: Mapping[str, Any]) -> list[str]:
     """Role → column (none: no column has it) in the form of `--set`."""
     return [f"data.columns.{part}={json.dumps(column or None)}" for part, column in columns.items()]
@@ -157,6 +173,8 @@ def setting_changes(settings: Mapping[str, Any]) -> list[str]:
 
 def _run(arguments: Arguments) -> RunFolder:
     name = require(arguments, "run")
+    if (group := find_group(require(arguments, "run"), runs_folder())) is not None:
+        return RunFolder(group.path)
     run = find_run(name, runs_folder())
     if run is None:
         raise InputError("{name}: this run no longer exists", "run", name=name)
@@ -193,4 +211,5 @@ QUERIES = (
     Query("add_row", _add_row),
     Query("file_parts", _file_parts),
     Query("predict_file", _predict_file, takes_device=True),
+    Query("combine_group", _combine_group),
 )

@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import output_errors
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.rpc.predictions import ComparedRuns
+from backend.contract.rpc.predictions import ComparedRuns, DifferingRows
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.comparison import facts_of
 from backend.contract.run.cost import MeasuredTime
@@ -20,6 +20,9 @@ from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
 from backend.mirrors.curves import Curves, parting_step
+
+MOST_ROWS = 500
+"""Rows on which two runs differ that are shown."""
 
 
 def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
@@ -91,6 +94,14 @@ def _compare_runs(arguments: Arguments, report: ReportProgress) -> ComparedRuns:
     return compare_runs([run_or_group(path) for path in paths], [str(name) for name in names])
 
 
+def _differing_rows(arguments: Arguments, report: ReportProgress) -> DifferingRows:
+    from backend.helper.queries.predictions import read
+    from backend.inspect.run_comparison import find_differing  # loads scipy
+
+    paths, names = require(arguments, "runs", list), require(arguments, "names", list)
+    return find_differing([run_or_group(path) for path in paths], [str(name) for name in names], read, MOST_ROWS)
+
+
 def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     run, folder = RunFolder(require(arguments, "run")), Path(require(arguments, "folder"))
     run.check()
@@ -114,6 +125,7 @@ def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
 
 QUERIES = (
     Query("compare_runs", _compare_runs),
+    Query("differing_rows", _differing_rows),
     Query("plan", _plan),
     Query("measure_time", _measure, trains=True),
     Query("export_curves", _export_curves),

@@ -64,3 +64,12 @@ def test_runs_of_one_title_are_named_by_their_folders_without_the_date_where_tha
 def test_a_run_that_names_no_state_is_listed_too():
     run = RunSummary("odd", Path("odd"), "")
     assert arrange([run], RunListOptions(group="state"))[-1] is run
+
+
+def test_the_runs_of_a_group_follow_it_if_it_is_unfolded():
+    paths = {name: Path("/runs") / name for name in "ac"}
+    group = run("group", best=0.7, started=2.5, members=(paths["c"], paths["a"]))
+    assert names(arrange(RUNS, RunListOptions(), [group])) == ["group", "b"]
+    assert names(arrange(RUNS, RunListOptions(), [group], {group.path})) == ["group", "c", "a", "b"]
+    tagged = arrange(RUNS, RunListOptions(group="state"), [group], {group.path})
+    assert names(tagged) == ["Finished:1", "group", "c", "a", "Failed:1", "b"]

@@ -10,7 +10,7 @@ import pytest
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.helper.queries.predictions import read
-from backend.inspect.run_comparison import compare
+from backend.inspect.run_comparison import compare, find_differing
 
 ROWS = 200
 
@@ -218,3 +218,25 @@ def test_a_group_with_one_predicted_run_is_not_compared(make_run, make_group):
     assert (
         found.refusal == "group: 1 of its runs have predictions of validation rows; a group is compared by two or more"
     )
+
+
+def differing(*folders, most=500):
+    return find_differing(folders, [folder.name for folder in folders], read, most)
+
+
+def test_rows_that_one_run_alone_has_right_come_first(make_run):
+    right = np.ones(ROWS, bool)
+    first, second = right.copy(), right.copy()
+    first[[3, 4]], second[[7]] = False, False
+    found = differing(make_run("one", first), make_run("two", second))
+    assert (found.only_a, found.only_b, found.count, found.of) == (1, 2, 3, ROWS)
+    assert found.columns == ["text", "actual"]
+    assert found.rows[0] == ["text 7", "b", "b", "a"]
+    assert {row[0] for row in found.rows[1:]} == {"text 3", "text 4"}
+    assert len(differing(make_run("a", first), make_run("b", second), most=2).rows) == 2
+
+
+def test_a_group_answers_by_a_vote(make_run, make_group):
+    wrong = make_run("wrong", np.zeros(ROWS, bool))
+    found = differing(wrong, make_group("group", [1.0, 1.0, 0.0]))
+    assert (found.only_a, found.only_b) == (0, ROWS)

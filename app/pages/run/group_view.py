@@ -1,0 +1,286 @@
+"""A group on the Run page: what its seeds reached, their mean and spread, and each one's curve faint behind the mean."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.i18n import figure, tr
+from app.core.runs.run_comparison import CurveKind, curves_of
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_obstacles import resume_obstacle, stop_obstacle
+from app.core.runs.run_state import RunState
+from app.core.runs.run_status import TITLES
+from app.core.runs.series import SeriesCursor
+from app.services.context import AppContext
+from app.services.run_watcher import ComparedStates
+from app.widgets.card import Card, label
+from app.widgets.desktop import open_folder
+from app.widgets.forms.inputs import QuietComboBox
+from app.widgets.icon_label import IconButton
+from app.widgets.page_layout import PageHeader, page_layout
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.tables.text_table import TextTable
+
+MEAN = "mean"
+FEED_MS = 300
+MOST_METRICS = 8
+TABLE_ROWS = 5
+"""Rows of the table that are always in view."""
+ROW_HEIGHT = 30
+
+
+class GroupView(QWidget):
+    """`show_group` fills it."""
+
+    message = Signal(str, str)
+    run_selected = Signal(str)
+    predictions_requested = Signal(str)
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.path: Path | None = None
+        self._members: tuple[Path, ...] = ()
+        self._names: dict[Path, str] = {}
+        self._cursors: dict[Path, SeriesCursor] = {}
+        self._kinds: list[CurveKind] = []
+        self.states = ComparedStates(self)
+        self.states.advanced.connect(self._feed_soon)
+        self.header = PageHeader(tr("Group"))
+        self.buttons = {
+            "resume": IconButton(tr("Resume"), "play", clicked=self._on_resume),
+            "stop": IconButton(tr("Stop"), "stop", "danger", clicked=self._on_stop),
+            "predictions": IconButton(tr("Predictions"), "target", clicked=self._on_predictions),
+            "folder": IconButton(tr("Open folder"), "folder", clicked=self._on_folder),
+        }
+        for button in self.buttons.values():
+            self.header.buttons.addWidget(button)
+        self.table = TextTable(tr("Results of each seed"))
+        self.table.set_choosable(tr("Open this seed's run"))
+        self.table.row_chosen.connect(self._on_row_chosen)
+        self.choice = QuietComboBox()
+        self.choice.setAccessibleName(tr("Curve"))
+        self.choice.setMinimumContentsLength(16)
+        self.choice.currentIndexChanged.connect(self._rebuild)
+        self.plot: LivePlot | None = None
+        self._plots = QVBoxLayout()
+        self._timer = QTimer(self, singleShot=True, interval=FEED_MS)
+        self._timer.timeout.connect(self._feed)
+        self._build()
+        context.library_watcher.changed.connect(self._show_summary)
+
+    def _build(self) -> None:
+        results = Card(tr("Results"))
+        results.add(self.table, 1)
+        self.note = label(
+            tr("The interval is that of the mean over all seeds, by Student's t (95 %)."), "muted", wrap=True
+        )
+        results.add(self.note)
+        chosen = QHBoxLayout()
+        chosen.setSpacing(8)
+        chosen.addWidget(label(tr("Curve"), "muted"))
+        chosen.addWidget(self.choice)
+        chosen.addStretch(1)
+        page = page_layout(self)
+        page.addWidget(self.header)
+        page.addWidget(results, 2)
+        page.addLayout(chosen)
+        page.addLayout(self._plots, 3)
+
+    def show_group(self, path: Path) -> None:
+        """Show another group; of the current one, what has changed."""
+        if path != self.path:
+            self.path, self._members, self._kinds = path, (), []
+            self._drop_plot()
+        self._context.library_watcher.refresh_now()
+        self._show_summary()
+
+    def leave(self) -> None:
+        """Stop watching the runs."""
+        self.states.stop()
+        self.path, self._members = None, ()
+
+    # Results
+
+    def _summary(self) -> RunSummary | None:
+        return self._context.library.find(self.path) if self.path is not None else None
+
+    def _show_summary(self) -> None:
+        if self.path is None:
+            return
+        group = self._summary()
+        self.header.set_title(group.title if group is not None else self.path.name)
+        for button in self.buttons.values():
+            button.setEnabled(group is not None)
+        if group is None:
+            self.header.set_subtitle(tr("Loading…"))
+            return
+        members = self._context.library.members(group)
+        subject = [formatting.name_of_path(group.model), group.data]
+        self.header.set_subtitle(" · ".join(filter(None, [group.message, TITLES.get(group.state, ""), *subject])))
+        for key, problem in (("resume", resume_obstacle(group)), ("stop", stop_obstacle(group))):
+            self.buttons[key].setEnabled(not problem)
+            self.buttons[key].setToolTip(problem)
+        self.buttons["predictions"].setEnabled(group.has_predictions)
+        self.table.show_rows(*group_table(group, members))
+        if group.members != self._members:
+            self._members = group.members
+            self._names = {run.path: tr("Seed {seed}", seed=run.seed) for run in members}
+            self.states.read(self._members)
+            self._kinds = []
+            self._feed_soon()
+
+    def _on_row_chosen(self, row: int) -> None:
+        seed = row - (self.table.model().rowCount() - len(self._members))
+        if 0 <= seed < len(self._members):
+            self.run_selected.emit(str(self._members[seed]))
+
+    # Curves
+
+    def _feed_soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _drop_plot(self) -> None:
+        if self.plot is not None:
+            self._plots.removeWidget(self.plot)
+            self.plot.hide()
+            self.plot.deleteLater()
+            self.plot = None
+
+    def _offer_curves(self) -> None:
+        found = curves_of(self.states.states.values())
+        if found == self._kinds:
+            return
+        chosen = self._curve()
+        self._kinds = found
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        self.choice.addItems([one.title for one in found])
+        if chosen in found:
+            self.choice.setCurrentIndex(found.index(chosen))
+        self.choice.blockSignals(False)
+        self._rebuild()
+
+    def _curve(self) -> CurveKind | None:
+        place = self.choice.currentIndex()
+        return self._kinds[place] if 0 <= place < len(self._kinds) else None
+
+    def _rebuild(self) -> None:
+        curve = self._curve()
+        if curve is None:
+            return
+        kind = "markers" if curve.measured else "line"
+        mean = SeriesStyle(MEAN, tr("Mean"), "markers" if curve.measured else "smoothed", raw=False)
+        each = [SeriesStyle(str(path), self._names[path], kind, faint=True) for path in self._members]
+        self._drop_plot()
+        self.plot = LivePlot(curve.title, [mean, *each])
+        self.plot.message.connect(self.message)
+        self._cursors = {path: SeriesCursor() for path in self._members}
+        self._plots.addWidget(self.plot, 1)
+        self._feed_soon()
+
+    def _feed(self) -> None:
+        self._offer_curves()
+        curve, plot = self._curve(), self.plot
+        if curve is None or plot is None:
+            return
+        for path, cursor in self._cursors.items():
+            series = curve.of(self.states.states[path])
+            fresh = series.fresh(cursor) if series is not None else None
+            if fresh and fresh.cut is not None:
+                plot.truncate_after(fresh.cut, str(path))
+            if fresh:
+                plot.append(str(path), fresh.xs, fresh.ys)
+        plot.clear_series([MEAN])
+        plot.append(MEAN, *mean_curve(curve, list(self.states.states.values())))
+        if any(series and cursor.index < len(series) for cursor, series in self._unfed(curve)):
+            self._feed_soon()
+
+    def _unfed(self, curve: CurveKind) -> list[tuple[SeriesCursor, Sequence[float]]]:
+        return [
+            (cursor, series.xs if (series := curve.of(self.states.states[path])) is not None else ())
+            for path, cursor in self._cursors.items()
+        ]
+
+    # What is done with all runs
+
+    def _on_resume(self) -> None:
+        assert self.path is not None
+        self.buttons["resume"].setEnabled(False)
+        self._context.jobs.resume(
+            self.path,
+            lambda path: self._context.library_watcher.refresh_now(),
+            lambda sentence: self.message.emit("error", sentence),
+        )
+
+    def _on_stop(self) -> None:
+        assert self.path is not None
+        problem = self._context.jobs.request(self.path, "stop")
+        words = tr("Stopping the group's runs… saving checkpoints and models.")
+        self.message.emit("error" if problem else "info", problem or words)
+
+    def _on_predictions(self) -> None:
+        self.predictions_requested.emit(str(self.path))
+
+    def _on_folder(self) -> None:
+        if self.path is not None and (problem := open_folder(self.path)):
+            self.message.emit("info", problem)
+
+
+def mean_curve(curve: CurveKind, states: Sequence[RunState]) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of the seeds that have finished at each step that all of these have; of all seeds, before two have."""
+    done = [state for state in states if state.finished is not None and state.finished.state == "finished"]
+    found = [curve.of(state) for state in (done if len(done) > 1 else states)]
+    points = [(np.asarray(one.xs), np.asarray(one.ys)) for one in found if one is not None and len(one)]
+    if len(points) < 2:
+        return np.zeros(0), np.zeros(0)
+    xs = np.concatenate([own for own, _ in points])
+    steps, places = np.unique(xs, return_inverse=True)
+    counts, sums = np.bincount(places), np.bincount(places, np.concatenate([own for _, own in points]))
+    common = counts == len(points)
+    return steps[common], sums[common] / counts[common]
+
+
+def group_table(group: RunSummary, members: Sequence[RunSummary]) -> tuple[list[str], list[list[str]]]:
+    """The titles, and a row for the mean, one for its interval, and one for each seed."""
+    names = list(dict.fromkeys(name for run in members for name in run.metrics))
+    first = [group.metric] if group.metric in names else []
+    names = [*first, *(name for name in names if name not in (*first, "loss")), *(["loss"] if "loss" in names else [])]
+    names = names[:MOST_METRICS]
+    titles = [tr("Seed"), tr("State"), *map(formatting.metric_title, names)]
+    rows: list[list[str]] = []
+    if group.metrics:
+        rows.append([tr("Mean ± standard deviation"), "", *(_mean_words(group, name) for name in names)])
+        rows.append([tr("Interval of the mean"), "", *(_interval_words(group, name) for name in names)])
+    for run in members:
+        values = (run.metrics.get(name) for name in names)
+        seed = tr("Seed {seed}", seed=run.seed)
+        rows.append(
+            [
+                seed,
+                TITLES.get(run.state, run.state),
+                *("–" if one is None else formatting.number(one) for one in values),
+            ]
+        )
+    return titles, rows
+
+
+def _mean_words(group: RunSummary, name: str) -> str:
+    value, deviation = group.metrics.get(name), group.deviations.get(name)
+    if value is None:
+        return "–"
+    return formatting.number(value) + (f" ± {figure(deviation, '.2g')}" if deviation is not None else "")
+
+
+def _interval_words(group: RunSummary, name: str) -> str:
+    interval = group.intervals.get(name)
+    return (
+        "–"
+        if interval is None
+        else tr("{low} to {high}", low=figure(interval[0], ".3g"), high=figure(interval[1], ".3g"))
+    )
