@@ -27,10 +27,7 @@ from app.widgets.tables.text_table import TextTable
 
 MEAN = "mean"
 FEED_MS = 300
-MOST_METRICS = 8
-TABLE_ROWS = 5
-"""Rows of the table that are always in view."""
-ROW_HEIGHT = 30
+MOST_METRICS = 6
 
 
 class GroupView(QWidget):

@@ -45,7 +45,7 @@ def legend_html(curves: Iterable[PlotSeries], tick_word: str) -> str:
     """An entry for each curve with points, and for the ticks; one for all twins, which are told apart by colour."""
     filled = [curve for curve in curves if len(curve)]
     entries = [
-        _entry(curve.style.sign, curve.style.color_token, curve.style.label)
+        _entry(curve.style.sign, curve.style.own_color, curve.style.label)
         for curve in filled
         if not curve.style.twin_of
     ]

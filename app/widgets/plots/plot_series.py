@@ -56,6 +56,11 @@ class SeriesStyle:
     """Maximum number of points drawn per line: more cost time and make no visible difference."""
 
     @property
+    def own_color(self) -> str:
+        """The token of the colour in which it is drawn."""
+        return f"{self.color_token}_raw" if self.faint else self.color_token
+
+    @property
     def sign(self) -> str:
         """The curve's legend symbol: the shape of its dots or its dashes."""
         if self.kind == "markers" and not self.twin_of and self.color_token in DOTS:
@@ -91,7 +96,7 @@ class PlotSeries:
     def apply_theme(self) -> None:
         """Update the pens for the current theme."""
         pale = theme.color(f"{self.style.color_token}_raw")
-        strong = pale if self.style.faint else theme.color(self.style.color_token)
+        strong = theme.color(self.style.own_color)
         dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
         self._line.setPen(_pen(pale if self._is_smooth else strong, 1, dash))
         self._strong.setPen(_pen(strong, 1 if self.style.detail < THIN or self.style.faint else 2, dash))
