@@ -1,6 +1,6 @@
 """Measures how true the planned memory of a run is: for runs of different shape, what was planned beside what it then took.
 
-    python -m tests.benchmarks.planned_memory [CASE ...] [--held-back] [--folder DIR] [--again]
+    python -m tests.benchmarks.planned_memory [CASE ...] [--held-back] [--engine jax] [--folder DIR] [--again]
 
 Each case builds a model with random weights and a tokenizer of whole words, asks `burnish plan` for the memory, and
 trains a few steps as `burnish train` does, each with an evaluation and a checkpoint. What counts is the most that the
@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,11 +152,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help="a part of a case's name; all if there is none")
     parser.add_argument("--held-back", action="store_true", help="only the cases by which nothing was corrected")
+    parser.add_argument("--engine", default="torch", choices=("torch", "jax"), help="the engine that trains")
     parser.add_argument("--folder", type=Path, help="where models, plans and what was measured are kept")
     parser.add_argument("--again", action="store_true", help="plan again, with what was measured in the folder before")
     arguments = parser.parse_args()
     wanted = {
-        name: case
+        name: replace(case, spec={"hardware.engine": arguments.engine, **case.spec})
         for name, case in CASES.items()
         if case.held_back == arguments.held_back
         and (not arguments.cases or any(part in name for part in arguments.cases))
