@@ -71,6 +71,8 @@ class Search:
             request = self._requests.pending()
             if request in ENDS:
                 return self._end_early(request)
+            if request is not None:
+                self._pass_on(request)
             self._settle()
             if (hopeless := self._find_common_failure()) is not None:
                 return self._end("failed", hopeless)
@@ -227,6 +229,13 @@ class Search:
         return message("the first {count} trials failed: {reason}", count=len(failed), reason=failed[-1].message or message("no reason given"))  # fmt: skip
 
     # Ends
+
+    def _pass_on(self, request: str) -> None:
+        """Let the trials that train save a checkpoint."""
+        for number in self._running:
+            self._trials[number].folder.request(request)
+        self._log.write(events.RequestAnswered(time=time.time(), request=request, step=self._count_ended()))
+        self._requests.close(request)
 
     def _end_early(self, request: str) -> events.RunFinished:
         """Pause the trials that train, so that each continues from a checkpoint."""

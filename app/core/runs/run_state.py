@@ -14,6 +14,7 @@ from app.core.setting_titles import in_titles
 from backend.contract.messages import learn
 from backend.contract.metrics import base_metric, is_at_chance
 from backend.contract.run import events
+from backend.contract.run.comparison import format_settings
 from backend.contract.run.events import AnyEvent
 
 STEP_LINE_SECONDS = 2.0
@@ -116,6 +117,8 @@ class RunState:
             events.Warned: self._on_warned,
             events.ModelExported: self._model_exported,
             events.PredictionsWritten: self._predictions_written,
+            events.TrialProposed: self._trial_proposed,
+            events.TrialEnded: self._trial_ended,
             events.RunFinished: self._run_finished,
         }
 
@@ -435,6 +438,22 @@ class RunState:
         self.predictions[event.split] = event
         rows = trn("{count} prediction", "{count} predictions", event.rows)
         self._note(event, f"{event.csv}: {rows}")
+
+    def _trial_proposed(self, event: events.TrialProposed) -> None:
+        self._note(
+            event, tr("Trial {number}: {settings}", number=event.trial, settings=format_settings(event.settings))
+        )
+
+    def _trial_ended(self, event: events.TrialEnded) -> None:
+        state = translate_word(event.state)
+        words = tr(
+            "Trial {number} {state} at step {step}",
+            number=event.trial,
+            state=state,
+            step=formatting.group_digits(event.step),
+        )
+        reason = in_titles(event.message) or ("" if event.value is None else formatting.number(event.value))
+        self._note(event, f"{words}: {reason}" if reason else words)
 
     def _run_finished(self, event: events.RunFinished) -> None:
         self.finished = event = translate_messages(event)

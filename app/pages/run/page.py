@@ -26,6 +26,7 @@ from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExp
 from app.pages.run.plots import RunPlots
 from app.pages.run.progress import ProgressTiles, RunProgress
 from app.pages.run.run_buttons import GONE, EngineSwitch, QueueStatus, RunButtons
+from app.pages.run.search_view import SearchView
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
@@ -35,6 +36,7 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from app.widgets.tables.layout_memory import RememberedSplitter
 from backend.contract.run.events import RequestAnswered
+from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.run.notes import RunNotes
 
@@ -110,6 +112,9 @@ class Page(QWidget):
         self.pick.rows_requested.connect(self._on_rows_requested)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.comparison.message.connect(self.message)
+        self.search = SearchView(self._context.client)
+        self.search.trial_chosen.connect(self.show_run)
+        self.search.message.connect(self.message)
         self.notes = self.journal.notes
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)
@@ -154,6 +159,7 @@ class Page(QWidget):
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.plot_options)
+        layout.addWidget(self.search, 3)
         split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
         split.hold((self.plots, self.journal), (3, 1), (400, 200))
         self.plots.setMinimumHeight(LOWEST_PLOTS)
@@ -242,6 +248,7 @@ class Page(QWidget):
         self.comparison.show_run(watcher.folder.path, watcher.state)
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self._pages.setCurrentIndex(1)
+        watcher.advanced.connect(self.search.refresh_soon)
         self._show_state()
         self._show_outcome()
         self._show_notes()
@@ -320,6 +327,7 @@ class Page(QWidget):
     def _show_outcome(self) -> None:
         assert self.watcher is not None
         outcome = self.watcher.outcome
+        self._show_search(self.watcher.folder, outcome)
         self.controls.show_outcome(outcome)
         self.fix_buttons.show_outcome(self.watcher.folder, outcome)
         parts = [formatting.sentence(outcome.message), in_titles(outcome.hint)]
@@ -332,6 +340,13 @@ class Page(QWidget):
             self.banner.show_message("warning", outcome.doubt)
         else:
             self.banner.clear()
+
+    def _show_search(self, folder: RunFolder, outcome: RunStatus) -> None:
+        """A search has trials in place of curves."""
+        is_search = folder.search.exists()
+        self.search.show_search(folder.path if is_search else None, alive=outcome.alive)
+        for part in (self.tiles, self.plots, self.plot_options):
+            part.setVisible(not is_search)
 
     def _show_notes(self) -> None:
         """Show the notes read by the list of runs; a run from another folder is not in it."""

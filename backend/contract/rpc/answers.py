@@ -1,7 +1,7 @@
 """The type that the window decodes each query's answer to; any other answer stays plain values."""
 
 from backend.contract.catalog import Catalog
-from backend.contract.rpc import data, interactive, machines, models, plan, predictions, storage, training_data
+from backend.contract.rpc import data, interactive, machines, models, plan, predictions, search, storage, training_data
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.tokens import batches, comparison, steps, tokens, training, vocabulary
@@ -11,6 +11,7 @@ ANSWERS: dict[str, type] = {
     "devices": plan.DeviceList,
     "plan": plan.RunPlan,
     "measure_time": MeasuredTime,
+    "search_report": search.SearchReport,
     "export_curves": ExportedFile,
     "export_model": ExportedFile,
     "storage": storage.StorageUse,

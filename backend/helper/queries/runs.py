@@ -11,6 +11,7 @@ from backend.contract.output_file import output_errors
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.predictions import ComparedRuns, DifferingRows
 from backend.contract.rpc.protocol import ExportedFile
+from backend.contract.rpc.search import SearchReport
 from backend.contract.run.comparison import facts_of
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.event_summary import landmarks
@@ -123,7 +124,14 @@ def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     return ExportedFile(str(folder), 0)
 
 
+def _search_report(arguments: Arguments, report: ReportProgress) -> SearchReport:
+    from backend.search.report import report as report_search  # loads the data room
+
+    return report_search(RunFolder(require(arguments, "search")), importance=bool(arguments.get("importance")))
+
+
 QUERIES = (
+    Query("search_report", _search_report),
     Query("compare_runs", _compare_runs),
     Query("differing_rows", _differing_rows),
     Query("plan", _plan),

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,19 +134,20 @@ def _losses(folder: RunFolder) -> dict[int, float]:
 
 
 @pytest.mark.slow
-def test_killed_search_gives_what_an_undisturbed_one_gives(search_spec, runs: Path, until, tmp_path: Path):
+@pytest.mark.timeout(1500)
+def test_killed_search_gives_what_an_undisturbed_one_gives(search_spec, runs: Path, tmp_path: Path):
     path = search_spec({"data.max_rows": 64, "training.epochs": 9}, trials=4, halving={"factor": 2, "rungs": 2})
     undisturbed = _call("search", str(path), "--run-folder", str(tmp_path / "one"), "--json", runs=runs)
     assert undisturbed.returncode == 0, undisturbed.stderr
     folder = RunFolder(tmp_path / "other")
     started = _call("search", str(path), "--run-folder", str(folder.path), "--detach", runs=runs)
     assert started.stdout.strip() == str(folder.path)
-    for trial in ("trial-001", "trial-003"):
-        until(lambda trial=trial: b"StepFinished" in _bytes(folder.trials / trial / "events.jsonl"))
+    for trial in ("trial-001", "trial-002"):
+        _wait(lambda trial=trial: b"StepFinished" in _bytes(folder.trials / trial / "events.jsonl"))
         record = folder.process_record()
         assert record is not None
         os.kill(record.supervisor_pid, signal.SIGKILL)
-        until(lambda: not folder.is_carried())
+        _wait(lambda: not folder.is_carried())
         _call("search", str(folder.path), "--detach", runs=runs)
     done = _call("search", str(folder.path), runs=runs)
     assert done.returncode == 0, done.stderr
@@ -156,6 +159,13 @@ def test_killed_search_gives_what_an_undisturbed_one_gives(search_spec, runs: Pa
     for trial in one["trials"]:
         name = Path(trial["run"]).name
         assert _losses(RunFolder(trial["run"])) == _losses(RunFolder(folder.trials / name))
+
+
+def _wait(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 400  # another trial may have to train first
+    while not condition():
+        assert time.monotonic() < deadline, "the condition was never met"
+        time.sleep(0.05)
 
 
 def _bytes(path: Path) -> bytes:
