@@ -99,7 +99,7 @@ def sentences(report: SearchReport) -> list[str]:
     if report.full_steps and report.steps < report.full_steps:
         found.append(
             tr(
-                "{done} steps so far, {share} % of the {full} that training all of these trials through would take.",
+                "{done} steps, {share} % of the {full} that training all of these trials through would take.",
                 done=group_digits(report.steps),
                 share=round(100 * report.steps / report.full_steps),
                 full=group_digits(report.full_steps),

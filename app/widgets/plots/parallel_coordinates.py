@@ -76,6 +76,8 @@ class ParallelCoordinates(HoverPlot):
                 self._paint_line(painter, self._best, QPen(theme.color("accent"), 3))
             if self._hovered is not None:
                 self._paint_line(painter, self._hovered, QPen(theme.color("plot_2"), 3))
+            for number in range(len(self._axes)):
+                self._paint_ticks(painter, number)
 
     def _paint_axis(self, painter: QPainter, number: int) -> None:
         axis, x = self._axes[number], self._x(number)
@@ -86,15 +88,23 @@ class ParallelCoordinates(HoverPlot):
         painter.setPen(theme.color("text"))
         title = metrics.elidedText(axis.title, Qt.TextElideMode.ElideRight, int(room - 8))
         painter.drawText(QRectF(x - room / 2, 2, room, 18), Qt.AlignmentFlag.AlignHCenter, title)
-        painter.setPen(theme.color("muted"))
+
+    def _paint_ticks(self, painter: QPainter, number: int) -> None:
+        """Above the lines, which would cross the labels out."""
+        axis, x, room = self._axes[number], self._x(number), self._room()
+        metrics = painter.fontMetrics()
+        ground = theme.color("card")
+        ground.setAlphaF(0.75)
         is_last = number == len(self._axes) - 1
-        side = Qt.AlignmentFlag.AlignRight if is_last else Qt.AlignmentFlag.AlignLeft
         for place, text in axis.ticks:
             y = self._y(place)
+            painter.setPen(theme.color("muted"))
             painter.drawLine(QPointF(x - 3, y), QPointF(x + 3, y))
             words = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room / 2))
-            beside = QRectF(x - room / 2 - 8 if is_last else x + 8, y - 9, room / 2, 18)
-            painter.drawText(beside, side | Qt.AlignmentFlag.AlignVCenter, words)
+            width = metrics.horizontalAdvance(words)
+            beside = QRectF(x - width - 10 if is_last else x + 6, y - 9, width + 4, 18)
+            painter.fillRect(beside, ground)
+            painter.drawText(beside, Qt.AlignmentFlag.AlignCenter, words)
 
     def _paint_line(self, painter: QPainter, line: int, pen: QPen) -> None:
         painter.setPen(pen)

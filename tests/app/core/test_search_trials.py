@@ -72,6 +72,6 @@ def test_cost_importance_and_what_had_no_effect_are_said():
             no_effect=[Ineffective(settings={"adapter.rank": [4, 8]}, trials=[1, 2], steps=90)],
         )
     )
-    assert any("120 steps so far, 44 %" in one for one in found)
+    assert any("120 steps, 44 %" in one for one in found)
     assert any("explains 80 % of the differences (50 to 95 %)" in one for one in found)
     assert any("had no effect: trials 1 and 2 have identical losses" in one for one in found)
