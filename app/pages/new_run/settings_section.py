@@ -19,7 +19,7 @@ from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
 from backend.contract.rpc.plan import AutoSetting
 
-MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed"], "task": ["max_length"]}
+MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed", "seeds"], "task": ["max_length"]}
 ELSEWHERE = {
     "task": {"type"},
     "evaluation": {"best_metric"},

@@ -243,7 +243,8 @@ class PredictionsBrowser(QWidget):
             words.append(tr("{shown} shown", shown=group_digits(shown_count)))
         run = self._context.library.find(self.run)
         value = run.metrics.get(run.metric) if run is not None else None  # of the saved model, which predicted these
-        if run is not None and value is not None and self.filters.split == "validation":
+        is_own = run is not None and not run.members  # a group's are the means of its seeds, not of all together
+        if run is not None and is_own and value is not None and self.filters.split == "validation":
             words.append(f"{inside(metric_title(run.metric))} {sure_number(value, run.intervals.get(run.metric))}")
         words.append(run.title if run is not None else self.run.name)
         self.summary_changed.emit(" · ".join(words))

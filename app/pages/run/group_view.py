@@ -27,7 +27,7 @@ from app.widgets.tables.text_table import TextTable
 
 MEAN = "mean"
 FEED_MS = 300
-MOST_METRICS = 6
+MOST_METRICS = 5
 
 
 class GroupView(QWidget):

@@ -77,7 +77,8 @@ class Differences(QWidget):
         self.table.show_rows(columns, [_test_cells(test, names_runs=not pair) for test in found.tests])
         self.table.set_choosable("" if pair else tr("Show the rows on which these two differ"))
         shown = found.tests if pair else [test for test in found.tests if test.metric == found.tests[0].metric]
-        self.bars.show_bars([_bar(test, names_runs=not pair) for test in shown])
+        scale = 0.0 if pair else max((abs(end) for test in shown for end in test.interval), default=0.0)
+        self.bars.show_bars([_bar(test, scale, names_runs=not pair) for test in shown])
         self._clear_rows(tr("Choose a test to see the rows on which its two runs differ.") if found.tests else "")
         if pair and found.tests:
             self._ask(found.tests[0])
@@ -114,7 +115,7 @@ class Differences(QWidget):
             words.append(tr("The first {count} are shown.", count=figure(len(found.rows), ",d")))
         self.about_rows.setText(" ".join(words))
         # The answers first: a text may be long.
-        titles = [a, b, tr("Actual"), *found.columns[:-1]]
+        titles = [a, b, tr("Actual"), *found.columns[:-1]] if found.rows else []
         self.rows.show_rows(titles, [[*row[-2:], row[-3], *row[:-3]] for row in found.rows])
 
     def _on_no_rows(self, error: ErrorReply) -> None:
@@ -137,6 +138,6 @@ def _interval_words(test: PairTest) -> str:
     return tr("{value} ({low} to {high})", value=difference, low=low, high=high)
 
 
-def _bar(test: PairTest, *, names_runs: bool) -> IntervalBar:
+def _bar(test: PairTest, scale: float, *, names_runs: bool) -> IntervalBar:
     name = f"{test.a} → {test.b}" if names_runs else metric_title(test.metric)
-    return IntervalBar(name, _interval_words(test), test.difference, *test.interval, test.p_holm < SURE)
+    return IntervalBar(name, _interval_words(test), test.difference, *test.interval, test.p_holm < SURE, scale)

@@ -13,7 +13,7 @@ from app.widgets.accessibility import Role
 
 ROW, BAR, DOT = 26, 6, 4
 """Pixels: a line's height, a bar's, and the radius of the dot at its value."""
-MOST = 8
+MOST = 6
 """Bars that are drawn; a table has them all."""
 GAP = 14
 NAMED = 0.34
@@ -30,10 +30,12 @@ class IntervalBar:
     low: float
     high: float
     is_sure: bool = False
+    scale: float = 0.0
+    """What the bar's end stands for, if it shares its scale with others."""
 
 
 class IntervalBars(QWidget):
-    """`show_bars` fills it. Each bar has its own scale, as metrics have; zero is in the middle of all."""
+    """`show_bars` fills it. Bars of different metrics have scales of their own; zero is in the middle of all."""
 
     spoken_role = Role.Chart
 
@@ -73,7 +75,7 @@ class IntervalBars(QWidget):
         painter.setFont(theme.font(12))
         metrics, height = QFontMetrics(painter.font()), theme.pixels(ROW)
         named = min(
-            max((metrics.horizontalAdvance(bar.name) for bar in self._bars), default=0), int(self.width() * NAMED)
+            max((metrics.horizontalAdvance(bar.name) + 4 for bar in self._bars), default=0), int(self.width() * NAMED)
         )
         said = max((metrics.horizontalAdvance(bar.words) for bar in self._bars), default=0)
         room = QRectF(named + GAP, 0, max(40.0, self.width() - named - said - 2 * GAP), height * len(self._bars))
@@ -90,7 +92,7 @@ class IntervalBars(QWidget):
         painter.end()
 
     def _paint_bar(self, painter: QPainter, bar: IntervalBar, area: QRectF) -> None:
-        most = max(abs(bar.low), abs(bar.high), abs(bar.value)) or 1.0
+        most = bar.scale or max(abs(bar.low), abs(bar.high), abs(bar.value)) or 1.0
         middle, half = area.center(), area.width() / 2 - DOT
         low, value, high = (middle.x() + one / most * half for one in (bar.low, bar.value, bar.high))
         color = theme.color("accent" if bar.is_sure else "muted")

@@ -13,7 +13,9 @@ from app.core.runs.run_state import RunState
 from app.core.runs.series import Series
 from app.pages.run.group_view import mean_curve
 from app.pages.run.page import Page as RunPage
+from app.pages.runs.differences import Differences
 from app.pages.runs.page import Page as RunsPage
+from backend.contract.rpc.predictions import ComparedRuns, DifferingRows, PairTest
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.group import RunGroup
 
@@ -152,3 +154,50 @@ def test_one_seed_has_no_mean():
 def test_stopping_a_group_asks_only_runs_that_are_alive(context, group: RunGroup):
     assert context.jobs.request(group.path, "stop") == ""
     assert not any(run.open_request() for run in run_folders(group.path.parent))
+
+
+def pair_test(a: str, b: str, p: float, metric: str = "accuracy") -> PairTest:
+    return PairTest(
+        metric=metric, test="bootstrap_seeds_rows", a=a, b=b, values=(0.5, 0.6), difference=0.1, interval=(-0.1, 0.3),
+        p=p, p_holm=p, rows=100, detectable=0.1, seeds=(3, 1),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def differences(qtbot, client):
+    made = Differences(client)
+    qtbot.addWidget(made)
+    made.resize(900, 700)
+    made.show()
+    return made
+
+
+def test_of_three_runs_the_bars_share_a_scale_and_a_click_asks_for_rows(differences: Differences):
+    names = ["a", "b", "c"]
+    differences.show_waiting([Path(name) for name in names], names)
+    tests = [
+        pair_test("a", "b", 0.01),
+        pair_test("a", "b", 0.5, "f1"),
+        pair_test("a", "c", 0.5),
+        pair_test("b", "c", 0.5),
+    ]
+    differences.show_tests(ComparedRuns(tests=tests, sentences=["so it is"]))
+    assert [(bar.name, bar.is_sure, bar.scale) for bar in differences.bars.bars] == [
+        ("a → b", True, 0.3), ("a → c", False, 0.3), ("b → c", False, 0.3),
+    ]  # fmt: skip
+    assert differences.table.texts()[0][-1] == "Bootstrap over seeds and rows"
+    differences.table.row_chosen.emit(3)
+    assert differences.about_rows.text() == "Looking for the rows on which b and c differ…"
+
+
+def test_the_rows_have_both_answers_first(differences: Differences):
+    differences.show_waiting([Path("a"), Path("b")], ["a", "b"])
+    differences.show_tests(ComparedRuns(tests=[pair_test("a", "b", 0.5)]))
+    row = ["a long text", "good", "bad", "good"]
+    found = DifferingRows(columns=["text", "actual"], rows=[row], only_a=0, only_b=3, count=5, of=100)
+    differences._on_rows(found)
+    assert differences.rows.header_texts() == ["a", "b", "Actual", "text"]
+    assert differences.rows.texts() == [["bad", "good", "good", "a long text"]]
+    assert differences.about_rows.text() == (
+        "a and b answer 5 of 100 rows differently. Only a has 0 of them right, only b 3. The first 1 are shown."
+    )
