@@ -247,6 +247,8 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
     for choice in field.choices:
         if choice is not None and text in (choice, field.choice_words(choice)):
             return choice
+    if "," in text and text[0].isdecimal() and field.member_kinds and set(field.member_kinds) <= {"integer", "number"}:
+        text = f"[{text}]"  # as people write several numbers
     if ("array" in field.kinds and text.startswith("[")) or ("object" in field.kinds and text.startswith("{")):
         try:
             return parse(text, field.title)

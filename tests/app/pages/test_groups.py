@@ -15,9 +15,11 @@ from app.pages.run.group_view import mean_curve
 from app.pages.run.page import Page as RunPage
 from app.pages.runs.differences import Differences
 from app.pages.runs.page import Page as RunsPage
+from app.widgets.forms.schema_field import field_of, mixed_value
 from backend.contract.rpc.predictions import ComparedRuns, DifferingRows, PairTest
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.group import RunGroup
+from backend.contract.spec import TrainingSection
 
 
 @pytest.fixture
@@ -201,3 +203,9 @@ def test_the_rows_have_both_answers_first(differences: Differences):
     assert differences.about_rows.text() == (
         "a and b answer 5 of 100 rows differently. Only a has 0 of them right, only b 3. The first 1 are shown."
     )
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("1, 2,3", [1, 2, 3]), ("[4, 5]", [4, 5]), ("5", 5), ("", None)])
+def test_seeds_are_typed_as_people_write_them(text: str, seeds):
+    schema = TrainingSection.model_json_schema()["properties"]["seeds"]
+    assert mixed_value(text, field_of("seeds", schema)) == seeds
