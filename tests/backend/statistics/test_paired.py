@@ -215,4 +215,5 @@ def test_intervals_of_groups_hold_the_truth(monkeypatch, of_seed, of_both, seeds
         )
         low, high = group_difference(first, second).interval
         hits += low <= truth <= high
-    assert 0.93 <= hits / SIMULATIONS <= 0.97
+    most = 0.99 if min(seeds) == 2 else 0.97  # of two seeds the degrees of freedom are a guess on the safe side
+    assert 0.93 <= hits / SIMULATIONS <= most
