@@ -14,7 +14,16 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine, machines_file, write_machines
 from backend.contract.processes import python_command
-from backend.contract.run.folder import RemoteRun, RunFolder, run_folders, write_json
+from backend.contract.run.folder import (
+    ExitRecord,
+    ProcessRecord,
+    RemoteRun,
+    RunFolder,
+    boot_id,
+    host_id,
+    run_folders,
+    write_json,
+)
 from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
 from backend.launchers.launcher import launcher_of
@@ -101,7 +110,9 @@ def test_pending_job_leaves_the_queue(burnish: Burnish, cluster: FakeRay, runs: 
     assert cluster.jobs[record.job]["status"] == "STOPPED"
 
 
-def test_check_runs_a_small_job(burnish: Burnish, cluster: FakeRay, place: Path) -> None:
+def test_check_runs_a_small_job(burnish: Burnish, cluster: FakeRay, place: Path, use_ssh: Callable[[str], None]) -> None:  # fmt: skip
+    use_ssh('exec sh -c "$last"')
+    assert burnish("machines", "add", "cluster", "--address", "someone@head").returncode == 0
     result = burnish("machines", "check", "cluster")
     assert result.returncode == 0, result.stderr
     assert "Ray 2.60.0" in result.stdout
@@ -322,3 +333,19 @@ def test_cluster_that_does_not_answer_ends_nothing(ray: FakeRay, tmp_path: Path)
     job = ray_jobs.job_of(JobRecord("burnish-0123456789ab", scheduler="ray"), description)
     assert job
     assert job.life(folder) == "alive"
+
+
+def test_run_is_lost_if_its_cluster_and_its_driver_are_gone(ray: FakeRay, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump({}))
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 0.0))
+    record = JobRecord("burnish-0123456789ab", scheduler="ray")
+    job = ray_jobs.job_of(record, _describe(ray, dashboard="http://127.0.0.1:1"))
+    assert job
+    assert job.life(folder) == "lost"
+    ray.jobs[record.job] = {"status": "FAILED"}
+    job = ray_jobs.job_of(record, _describe(ray))
+    assert job
+    assert job.life(folder) == "lost"
+    folder.write_exit_record(ExitRecord(1, 1, 0.0))
+    assert job.life(folder) == "ended"

@@ -136,10 +136,10 @@ def test_check_runs_a_job(burnish: Burnish, cluster: str, until: Until) -> None:
     assert "Ray 2." in result.stdout
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_workers_compute_the_numbers_of_processes_here(burnish: Burnish, cluster: str, runs: Path, spec: Path, workers: int) -> None:  # fmt: skip
+@pytest.mark.parametrize(("engine", "workers"), [("torch", 1), ("torch", 2), ("torch", 3), ("jax", 1)])
+def test_workers_compute_the_numbers_of_processes_here(burnish: Burnish, cluster: str, runs: Path, spec: Path, engine: str, workers: int) -> None:  # fmt: skip
     # Two workers fit on one node and meet in a file, three meet over the network.
-    several = ("--set", f"hardware.processes={workers}")
+    several = ("--set", f"hardware.processes={workers}", "--set", f"hardware.engine={engine}")
     result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *LONGER, *several)
     assert result.returncode == 0, result.stderr
     assert burnish("train", spec, "--run-folder", runs / "here", *LONGER, *several).returncode == 0
