@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError, RunFailed, first_line
 from backend.contract.messages import message
 from backend.contract.redaction import redact
+from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, RequestAnswered, RunFinished, Warned
 from backend.contract.run.folder import (
     ENDS,
@@ -236,7 +237,7 @@ def _end_while_waiting(folder: RunFolder) -> None:
     while not _has_workers(folder, record.attempt if record else 0):
         request = folder.open_request()
         if request in ENDS:
-            step = max(folder.checkpoint_steps(), default=0)
+            step = _last_step(folder)
             folder.clear_request(request)
             _write(folder, RequestAnswered(time=time.time(), request=request, step=step))
             _write(folder, RunFinished(time=time.time(), state=ENDS[request], step=step))
@@ -261,7 +262,13 @@ def _write(folder: RunFolder, event: AnyEvent) -> None:
 def _failure(folder: RunFolder, error: RunFailed) -> RunFinished:
     from backend.training.failures.failure import FailureContext, failure_event
 
-    return failure_event(error, max(folder.checkpoint_steps(), default=0), FailureContext(folder))
+    return failure_event(error, _last_step(folder), FailureContext(folder))
+
+
+def _last_step(folder: RunFolder) -> int:
+    from backend.training.processes import last_step
+
+    return last_step(landmarks(folder.events))
 
 
 LAUNCHER = Ray

@@ -176,7 +176,7 @@ def explain(folder: RunFolder, rank: int, death: Death, started: float) -> int:
     events = landmarks(folder.events)
     last = events[-1] if events else None
     if not isinstance(last, RunFinished) or last.time < started:
-        step = _last_step(events)
+        step = last_step(events)
         last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, death, step)
         if _will_restart(folder, last, death):
             sentence = join("; ", filter(None, (last.message, last.hint)))
@@ -203,7 +203,8 @@ def _die_of(number: int) -> NoReturn:
     raise AssertionError(number)
 
 
-def _last_step(events: Iterable[AnyEvent]) -> int:
+def last_step(events: Iterable[AnyEvent]) -> int:
+    """The step that a run's events have reached."""
     step = 0
     for event in events:
         if isinstance(event, StepFinished):
@@ -252,7 +253,7 @@ def _found_dead(folder: RunFolder, rank: int, death: Death, step: int) -> RunFin
         step=step,
         message=message("rank {rank}: {sentence}", rank=rank, sentence=how),
         code=PROCESS_LOST,
-        hint=_end_of_log(folder, rank),
+        hint="" if death.sentence else _end_of_log(folder, rank),
         mend=RunFix(resume=FailureContext(folder).can_resume),
     )
 
