@@ -39,6 +39,9 @@ LIBRARIES_MB, METRICS_MB, _WORD_MB = 385.0, 110.0, 0.0006
 (measured on Linux)."""
 _SCATTER, _KEPT, _KEPT_BY_ADAPTER = 1.05, 1.2, 1.3
 """What blocks of many sizes take as a multiple of their sum: freed ones returned, kept, and kept beside an adapter's small ones."""
+_XLA, _XLA_MAPS, _XLA_LIBRARIES_MB = 1.75, 5.5, 140.0
+"""On a CPU, what XLA holds as a multiple of the activations that are counted, attention maps of one layer in an evaluation,
+and what JAX takes beside PyTorch, which transformers loads (measured)."""
 _BESIDE_COPY = 0.55
 """The share of a step that is there before the copy of a checkpoint is written (measured)."""
 _REPLACED = 1.6
@@ -143,21 +146,34 @@ class TrainingLoad:
         """The memory of an engine whose layers were not counted.
 
         Activations follow Korthikanti et al. 2022 (about 34 values per token and hidden unit, 2 with checkpointing, plus
-        attention maps); logits of language models count thrice (logits, log-probabilities, gradient).
+        attention maps), and on a CPU what XLA was measured to hold; logits of language models count thrice (logits, log-probabilities, gradient).
         """
-        shape, tokens = self._shape, rows * self.length
+        shape, (sequences, length) = self._shape, self._sequences(rows)
+        tokens = sequences * length
         recomputed = self.spec.training.gradient_checkpointing is True
         per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
-        attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
+        attention = 0 if recomputed else 2.5 * sequences * shape.heads * length**2
         width = 4 if self.precision == "float32" else 2
         logits = tokens * shape.vocabulary * 3 * 4 if self.head.declared.over_vocabulary else 0
-        return [
+        held = shape.layers * (per_layer + attention) * width * (_XLA if self.on_cpu else 1.0)
+        libraries = self._libraries_mb + (_XLA_LIBRARIES_MB if self.on_cpu else 0.0)
+        gradients = 4 * self.trainable * self.split.share
+        parts = [
             PlanPart("Weights", self._weights_bytes * self.split.share / MB),
-            PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
+            PlanPart("Gradients", gradients / MB),
             PlanPart("Optimizer", self._optimizer_bytes * self.split.share / MB),
-            PlanPart("Activations", (shape.layers * (per_layer + attention) * width + logits) / MB),
-            PlanPart("Libraries", self._libraries_mb),
+            PlanPart("Activations", (held + logits) / MB),
+            PlanPart("Libraries", libraries),
         ]
+        beyond = self._general_evaluation_bytes(rows) - held - logits - gradients
+        return [*parts, PlanPart("Evaluation", beyond / MB)] if self.on_cpu and beyond > 0 else parts
+
+    def _general_evaluation_bytes(self, rows: int) -> float:
+        """What one layer of an evaluation holds, of which XLA writes the attention maps out."""
+        evaluated = max((count for split, count in self.counts.items() if split != "train"), default=0)
+        sequences, length = self._sequences(min(self.evaluation_rows(rows), evaluated))
+        maps = _XLA_MAPS * sequences * self._shape.heads * length**2
+        return (sequences * length * (6 * self._shape.hidden + 3 * self._shape.inner) + maps) * 4
 
     @cached_property
     def _engine(self) -> Any:

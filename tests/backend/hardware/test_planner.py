@@ -84,6 +84,18 @@ def test_parts_of_the_logits_do_not_grow_with_the_batch():
     assert logits_mb("jax", 16) == pytest.approx(2 * logits_mb("jax", 8))
 
 
+def test_jax_keeps_the_moments_of_words_that_the_data_cannot_reach():
+    loads = [replace(work(hardware={"engine": engine}), counts={"train": 4}) for engine in ("torch", "jax")]
+    torch_mb, jax_mb = (peak(load, 8)["Optimizer"] for load in loads)
+    assert torch_mb < jax_mb == pytest.approx(2 * 4 * loads[1].parameters / planner.MB)
+
+
+@pytest.mark.parametrize(("length", "is_named"), [(32, False), (512, True)])
+def test_an_evaluation_of_long_texts_needs_more_in_jax_than_a_step(length: int, is_named: bool):
+    load = replace(work(hardware={"engine": "jax"}), length=length, counts={"train": 500, "validation": 500})
+    assert ("Evaluation" in peak(load, 8)) is is_named
+
+
 def test_few_logits_are_computed_at_once():
     each = 4 * 512 * 30_522 / 1e6  # the logits, their logarithms, and the gradients of both
     assert 4 * each < logits_mb("torch", 1) < 5.5 * each
