@@ -2,7 +2,7 @@
 
 import os
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend.contract.messages import message, plural
@@ -15,21 +15,58 @@ LAST_BYTES = 1_000_000
 """Of the events, in which the last one is."""
 
 
-def count_memory_kills() -> int | None:
-    """How many processes the kernel has killed for want of memory since it booted; None if it does not say."""
+@dataclass(frozen=True)
+class MemoryKills:
+    """How many processes the kernel has killed for want of memory; None if it does not say."""
+
+    own: int | None
+    """In this process's control group, to which a session, a job or a container belongs."""
+    system: int | None
+    """On the whole computer since it booted."""
+
+
+def count_memory_kills() -> MemoryKills:
+    """What the kernel has counted until now."""
+    return MemoryKills(_kills_of_group(), _oom_kills(Path("/proc/vmstat")))
+
+
+def _kills_of_group(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> int | None:
     try:
-        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+        lines = [line.split(":", 2) for line in groups.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return None
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        inside = path.strip("/")
+        if not controllers:
+            places = [root / inside / "memory.events"]
+        elif "memory" in controllers.split(","):  # version 1; in a container its own group is the root
+            places = [root / "memory" / inside / "memory.oom_control", root / "memory" / "memory.oom_control"]
+        else:
+            continue
+        for place in places:
+            if (found := _oom_kills(place)) is not None:
+                return found
+    return None
+
+
+def _oom_kills(path: Path) -> int | None:
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
     except OSError:
         return None
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
 
 
-def killed_by(returncode: int, kills_before: int | None) -> str:
-    """See `ExitRecord.killed_by`."""
-    kills = count_memory_kills()
-    if returncode != -9 or kills is None or kills_before is None:
+def killed_by(returncode: int, before: MemoryKills) -> str:
+    """See `ExitRecord.killed_by`. Where only the whole computer is counted, a kill may have been another program's."""
+    if returncode != -9:
         return ""
-    return "memory" if kills > kills_before else "signal"
+    now = count_memory_kills()
+    if now.own is not None and before.own is not None:
+        return "memory" if now.own > before.own else "signal"
+    if now.system is not None and now.system == before.system:
+        return "signal"
+    return ""
 
 
 def death_words(number: int, killed_by: str, log: str) -> str:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Signal
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
+from app.core import formatting
 from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.services.backend_client import backend_process, last_line
 from backend.contract.errors import InputError
+from backend.contract.rpc.protocol import Progress
 from backend.contract.run import queue
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import REQUESTS, RunFolder
@@ -22,11 +25,34 @@ from backend.contract.run.lock import RunLocked
 
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]
+OnProgress = Callable[[Progress], None]
+Cancel = Callable[[], None]
+"""Ends what has not started yet; `on_error` is called with an empty sentence once that is over."""
 CLOSE_MS = 600_000
 """How long a window that was closed waits, out of sight, for a run that is just being started: reading large data takes minutes."""
 SLICE_MS = 100
 """Between two moments at which Python hears Ctrl-C meanwhile."""
-QUEUE = "--queue"
+CANCEL_MS = 30_000
+"""How long a cancelled command may take to remove what it has sent."""
+QUEUE, REPORT_PROGRESS = "--queue", "--report-progress"
+
+
+def describe_sending(progress: Progress, machine: str) -> str:
+    """`Sending data: 120 of 300 MB`."""
+    stages = {
+        "read": tr("Reading the files"),
+        "send": tr("Sending data"),
+        "fetch": tr("Copying from {machine}", machine=machine),
+        "start": tr("Starting on {machine}…", machine=machine),
+    }
+    stage = stages.get(progress.part, progress.part)
+    if not progress.done or progress.unit != "bytes":
+        return stage
+    if not progress.total:
+        return tr("{stage}: {size}", stage=stage, size=formatting.megabytes(progress.done / 1e6))
+    unit, size, digits = ("GB", 1e9, 1) if progress.total >= 1e9 else ("MB", 1e6, 0)
+    done, total = (formatting.group_digits(value / size, digits) for value in (progress.done, progress.total))
+    return tr("{stage}: {done} of {total} {unit}", stage=stage, done=done, total=total, unit=unit)
 
 
 @dataclass(frozen=True)
@@ -34,21 +60,25 @@ class Consent:
     """This user's consents for one run; those to run code are stored where the backend looks them up."""
 
     convert_weights: bool = False
+    code_there: bool = False
+    """To run the model's own code on the machine where the run starts: those are kept there."""
 
     def options(self) -> list[str]:
         """The consents as command-line options."""
-        return ["--convert-weights"] if self.convert_weights else []
+        given = (("--convert-weights", self.convert_weights), ("--trust-remote-code", self.code_there))
+        return [option for option, is_given in given if is_given]
 
 
 NO_CONSENT = Consent()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Start:
     """A run that is being started: its name, and the temporary file of its spec, if any."""
 
     name: str
     spec: Path | None = None
+    is_cancelled: bool = False
 
     def clean_up(self) -> None:
         if self.spec is not None:
@@ -90,21 +120,41 @@ class Jobs(QObject):
         *,
         queue: bool = False,
         machine: str = "",
-    ) -> None:
+        on_progress: OnProgress | None = None,
+    ) -> Cancel:
         """Start a run from a complete spec; `on_error` gets the sentence that the command line would print.
 
-        With `queue` it starts when the others are over, with `machine` on another computer.
+        With `queue` it starts when the others are over, with `machine` on another computer: then `on_progress` gets how much has
+        been sent there.
         """
         path, options = _write_spec(spec), [*consent.options(), *([QUEUE] if queue else [])]
-        options += ["--on", machine] if machine else []
+        options += ["--on", machine, REPORT_PROGRESS] if machine else []
         start = _Start(str(spec.get("name") or tr("The new run")), path)
-        self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, start)
+        return self._launch(
+            ["train", str(path), "--detach", "--json", *options], on_started, on_error, start, on_progress
+        )
 
-    def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError, engine: str = "") -> None:
-        """Resume a run from its last checkpoint; with another engine, the user has agreed to its new optimizer."""
-        other = ["--engine", engine, "--new-optimizer"] if engine else []
+    def resume(
+        self,
+        run: Path | str,
+        on_started: OnStarted,
+        on_error: OnError,
+        engine: str = "",
+        *,
+        machine: str = "",
+        consent: Consent = NO_CONSENT,
+        on_progress: OnProgress | None = None,
+    ) -> Cancel:
+        """Resume a run from its last checkpoint; with another engine, the user has agreed to its new optimizer.
+
+        With `machine` it is moved there first, or here (`contract.machines.HERE`).
+        """
+        options = ["--engine", engine, "--new-optimizer"] if engine else []
+        options += ["--on", machine, REPORT_PROGRESS, *consent.options()] if machine else []
         start = _Start(RunFolder(run).name)
-        self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error, start)
+        return self._launch(
+            ["resume", str(run), "--detach", "--json", *options], on_started, on_error, start, on_progress
+        )
 
     def fix(
         self,
@@ -173,28 +223,55 @@ class Jobs(QObject):
                     break
             start.clean_up()
 
-    def _launch(self, arguments: list[str], on_started: OnStarted, on_error: OnError, start: _Start) -> None:
+    def _launch(
+        self,
+        arguments: list[str],
+        on_started: OnStarted,
+        on_error: OnError,
+        start: _Start,
+        on_progress: OnProgress | None = None,
+    ) -> Cancel:
         process = backend_process(arguments, self._environment(), self)
         self._starting[process] = start
+        printed: list[str] = []
+
+        def read() -> None:
+            while process.canReadLine():
+                line = bytes(process.readLine().data()).decode("utf-8", "replace")
+                progress = _progress(line)
+                if progress is None:
+                    printed.append(line)
+                elif on_progress is not None and not start.is_cancelled:
+                    on_progress(progress)
+
+        def cancel() -> None:
+            if process in self._starting and not start.is_cancelled:
+                start.is_cancelled = True
+                process.terminate()
+                QTimer.singleShot(CANCEL_MS, process, process.kill)
 
         def on_ended() -> None:
             if process not in self._starting:
                 return
             del self._starting[process]
             start.clean_up()
-            run, sentence = _result(process)
+            read()
+            printed.append(bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace"))
+            run, sentence = _result("".join(printed), process)
             process.deleteLater()
             if run:
                 self.started.emit(run)
                 on_started(run)
             else:
-                on_error(sentence)
+                on_error("" if start.is_cancelled else sentence)
 
+        process.readyReadStandardOutput.connect(read)
         process.finished.connect(on_ended)
         process.errorOccurred.connect(
             lambda error: on_ended() if error == QProcess.ProcessError.FailedToStart else None
         )
         process.start()
+        return cancel
 
 
 def _write_spec(spec: Mapping[str, Any]) -> Path:
@@ -204,9 +281,16 @@ def _write_spec(spec: Mapping[str, Any]) -> Path:
     return Path(file.name)
 
 
-def _result(process: QProcess) -> tuple[str, str]:
+def _progress(line: str) -> Progress | None:
+    """What a line of a command says of its progress; None for any other line."""
+    try:
+        return msgspec.convert(json.loads(line)["progress"], Progress)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _result(printed: str, process: QProcess) -> tuple[str, str]:
     """The run's folder, or the sentence that says why there is none."""
-    printed = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
     output = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
     try:
         return str(json.loads(last_line(printed))["run"]), ""

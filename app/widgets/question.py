@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtWidgets import QLabel, QMessageBox, QWidget
 
 from app.core.i18n import tr
@@ -21,6 +21,9 @@ class Question(QMessageBox):
     is longer than the maximum line is broken.
     """
 
+    allowed, refused = Signal(), Signal()
+    """How the question was answered, if it is one of yes or no."""
+
     def __init__(self, parent: QWidget, title: str, text: str, details: str = "") -> None:
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -30,6 +33,29 @@ class Question(QMessageBox):
             if words.text():
                 words.ensurePolished()
                 words.setMinimumWidth(_room(words))
+
+
+def ask_to_run_code(parent: QWidget, machine: str, files: Iterable[str]) -> Question:
+    """Whether a model's own code may run on a machine: `accepted` or `rejected`, and then gone."""
+    question = Question(
+        parent,
+        tr("Model code on {machine}", machine=machine),
+        tr("This model runs its own Python code. Allow it on {machine}?", machine=machine),
+        tr(
+            "Your approval holds for {machine} only. Review the code before you allow it. Files: {files}.",
+            machine=machine,
+            files=", ".join(files),
+        ),
+    )
+    question.setIcon(QMessageBox.Icon.Warning)
+    allow = question.addButton(tr("Allow on {machine}", machine=machine), QMessageBox.ButtonRole.AcceptRole)
+    question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
+    # A message box with buttons of its own is closed with their number, and accepts nothing.
+    question.finished.connect(
+        lambda _: (question.allowed if question.clickedButton() is allow else question.refused).emit()
+    )
+    question.finished.connect(question.deleteLater)
+    return question
 
 
 def _breakable(text: str) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands.command import Command, add_action, add_json
-from backend.commands.screen import ProgressScreen
+from backend.commands.screen import JsonProgress, ProgressScreen
 from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
 from backend.contract.run.folder import RemoteRun, RunFolder
 from backend.contract.safe_files import write_whole
 from backend.contract.safe_text import one_line
@@ -44,18 +45,21 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     script = schedulers.script_of(find_machine(arguments.on), spec.model_dump())
     if script and arguments.convert_weights:
         raise InputError("--convert-weights: a job cannot convert a model; convert it before")
-    screen = ProgressScreen()
+    screen, stages = _progress_screen(arguments)
     try:
-        with connection.connect_by_name(arguments.on) as (machine, greeting):
-            needed = upload.prepare_upload(spec, screen.report("reading the files"))
-            machine.put_files(needed.files, greeting.free_bytes, screen.report(f"copying to {arguments.on}"))
+        needed = upload.prepare_upload(spec, screen.report(stages["read"]))
+        with (
+            connection.discarding(arguments.on, needed.files),
+            connection.connect_by_name(arguments.on) as (machine, greeting),
+        ):
+            machine.put_files(needed.files, greeting.free_bytes, screen.report(stages["send"]))
             values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
             options = [option for option, is_given in (
                 ("--trust-remote-code", arguments.trust_remote_code),
                 ("--convert-weights", arguments.convert_weights),
                 ("--queue", arguments.queue and not script),  # a scheduler has its own queue
             ) if is_given]  # fmt: skip
-            screen.start_stage(f"starting on {arguments.on}")
+            screen.start_stage(stages["start"])
             question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options, name=spec.name, script=script)  # fmt: skip
             started = machine.ask(question, protocol.Started)
     finally:
@@ -83,6 +87,31 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
     if arguments.changes or arguments.engine:
         paths = upload.spec_paths(spec_file.read_run(folder.spec))
         write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
+
+
+def move_run(folder: RunFolder, arguments: Namespace) -> None:
+    """Move a run that is not running to the machine `--on`, or here. Raises InputError."""
+    from backend.remote import moving
+
+    screen, stages = _progress_screen(arguments)
+    reports = moving.Reports(*(screen.report(stages[part]) for part in ("read", "send", "fetch")))
+    try:
+        moving.move(folder, arguments.on, reports)
+    finally:
+        screen.close()
+
+
+def _progress_screen(arguments: Namespace) -> tuple[ProgressScreen, dict[str, str]]:
+    """The screen, and the name of each stage on it: for people, or as `app` knows it."""
+    stages = {
+        "read": "reading the files",
+        "send": f"copying to {arguments.on}",
+        "fetch": "copying from there",
+        "start": f"starting on {arguments.on}",
+    }
+    if arguments.report_progress:
+        return JsonProgress(), {part: part for part in stages}
+    return ProgressScreen(), stages
 
 
 def _machines_arguments(parser: ArgumentParser) -> None:
@@ -114,6 +143,14 @@ def _machines_arguments(parser: ArgumentParser) -> None:
         help="agree to a Ray cluster at a public address without a token or without https",
     )
     _add_name(add_action(actions, "check", "try every step of a run on a machine"))
+    installing = add_action(actions, "install", "install or update Burnish on a machine, as it is here")
+    _add_name(installing)
+    installing.add_argument(
+        "--wheels", metavar="DIR", type=Path, help="a folder of wheels to send, if the machine cannot download packages"
+    )
+    listing = add_action(actions, "history", "list what a machine has run, how fast, and what failed")
+    _add_name(listing)
+    add_json(listing)
     printing = add_action(actions, "script", "print the batch script of a run on a machine")
     _add_name(printing)
     printing.add_argument("spec", metavar="SPEC", nargs="?", type=Path, help="the spec file, which names the job")
@@ -138,9 +175,65 @@ def _machines(arguments: Namespace) -> int:
         machines.write_machines({name: one for name, one in found.items() if name != arguments.name})
         print(f"{arguments.name} is removed; its files and runs stay there")
         return 0
+    if arguments.action == "history":
+        return _print_history(arguments.name, arguments.json)
     if arguments.action == "script":
         return _print_script(arguments)
+    if arguments.action == "install":
+        _install(arguments.name, arguments.wheels)
     return _check(arguments.name)
+
+
+def _print_history(name: str, as_json: bool) -> int:
+    """The runs there whose copies are here, newest first; of a machine that was removed as well."""
+    from backend.commands.runs import summary
+    from backend.remote import history
+
+    found = [(summary(folder), history.read_speed(folder)) for folder in history.runs_on(name, runs_folder())]
+    if as_json:
+        lines = [
+            {
+                "name": run.name, "state": run.state, "model": run.model, "task": run.task, "step": run.step, "started": run.started,
+                "seconds": run.seconds, "rows_per_second": speed.rows_per_second if speed else None, "message": run.message,
+            } for run, speed in found
+        ]  # fmt: skip
+        print(json.dumps({"machine": name, "runs": lines}, ensure_ascii=False))
+        return 0
+    if not found:
+        print(f"no run on {name} is known here")
+        return 0
+    width = max(len(one_line(run.name)) for run, _ in found)
+    for run, speed in found:
+        fast = f"{speed.rows_per_second:,.1f} rows/s" if speed else ""
+        print(f"{one_line(run.name):<{width}}  {run.state:<11}  step {run.step:>6,}  {fast:>16}  {one_line(run.message)}".rstrip())  # fmt: skip
+    failed = sum(run.state in ("failed", "lost") for run, _ in found)
+    print(f"{len(found)} runs, {failed} failed or lost")
+    return 0
+
+
+def _install(name: str, wheels: Path | None) -> None:
+    from backend.remote import installation
+
+    screen, current = ProgressScreen(), ""
+    titles = {
+        "send": f"copying to {name}",
+        "environment": f"making an environment on {name}",
+        "packages": f"downloading packages on {name}",
+        "install": f"installing packages on {name}",
+    }
+
+    def report(part: str, done: int, total: int, unit: str) -> None:
+        nonlocal current
+        if part != current:
+            screen.start_stage(titles.get(part, part), total, unit)
+            current = part
+        screen.advance(done, total)
+
+    try:
+        program = installation.install(name, report, wheels)
+    finally:
+        screen.close()
+    print(f"Burnish is installed on {name}: {one_line(program)}")
 
 
 def _print_script(arguments: Namespace) -> int:

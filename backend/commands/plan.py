@@ -12,9 +12,13 @@ from backend.commands import new_run
 from backend.commands.command import Command, add_changes, add_consents, add_json, require_spec
 from backend.commands.screen import ProgressScreen
 from backend.contract import time_span
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
 from backend.contract.run.cost import format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backend.contract.catalog import Device
     from backend.contract.rpc.plan import DiskPlan, Placement, RunPlan
     from backend.contract.rpc.protocol import Progress
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
+    parser.add_argument(
+        "--on", metavar="MACHINE", help="the time on another machine, from its runs that are known here"
+    )
     parser.add_argument("--measure", action="store_true", help="train for a few seconds first to measure the time")
     add_consents(parser)
     add_changes(parser)
@@ -45,7 +52,13 @@ def _plan(arguments: Namespace) -> int:
     available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
         shortage = _measure(spec, available, screen) if arguments.measure else None
-        plan = cost.plan(spec, available, screen.report("reading data"), is_too_much=shortage is not None)
+        plan = cost.plan(
+            spec,
+            available,
+            screen.report("reading data"),
+            is_too_much=shortage is not None,
+            measure_elsewhere=_speed_of(arguments.on, spec) if arguments.on else None,
+        )
     finally:
         screen.close()
     print(msgspec.json.encode(plan).decode() if arguments.json else _format_plan(plan))
@@ -54,6 +67,22 @@ def _plan(arguments: Namespace) -> int:
     if shortage is not None:
         sys.stderr.write(f"{shortage}, though it should have been enough; choose one of the settings that need less\n")
     return 0 if shortage is None else 1
+
+
+def _speed_of(machine: str, spec: "RunSpec") -> "Callable[[float, float], Measurement]":
+    """How the machine's history measures such a run. Raises InputError if it tells nothing of it."""
+    from backend.contract.machines import find_machine
+    from backend.remote import history
+
+    find_machine(machine)
+    speed = history.find_speed(machine, runs_folder(), spec)
+    if speed is None:
+        raise InputError(
+            "--on {machine}: no run with this model, task and engine is known to have trained there; start one with: "
+            "burnish train SPEC --on {machine}",
+            machine=machine,
+        )
+    return lambda tokens_per_step, tokens_per_row: speed.measure(tokens_per_step, tokens_per_row, machine)
 
 
 def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen) -> str | None:
@@ -155,8 +184,17 @@ def _duration(plan: "RunPlan") -> str:
 
 def _origin(measured: "Measurement", now: float) -> str:
     """Where the time estimate comes from, and the measured memory."""
-    how = "measured on this machine" if measured.source == "measurement" else "from a run on this machine"
-    words = [f"  {how} {time_span.ago(now - measured.time)}"]
+    place = (
+        f"on {measured.machine}, while memory and disk are those of this machine"
+        if measured.machine
+        else "on this machine"
+    )
+    how = f"measured {place}" if measured.source == "measurement" else f"from a run {place}"
+    words = [
+        f"  {time_span.ago(now - measured.time)} {how}"
+        if measured.machine
+        else f"  {how} {time_span.ago(now - measured.time)}"
+    ]
     if measured.memory_mb is not None:
         words.append(f"{measured.memory_mb / 1000:.2f} GB of memory at most")
     if measured.device_memory_mb is not None:

@@ -1,6 +1,7 @@
 """Shows progress in a terminal: a bar if stderr is one, else occasional lines; escapes control characters."""
 
 import io
+import json
 import os
 import sys
 import time
@@ -14,6 +15,8 @@ from backend.contract.safe_text import escape_controls
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+REPORT_SECONDS = 0.2
+"""At most one line of JSON about progress in this time."""
 LINE_SECONDS = 5.0
 """At most one plain line about progress in this time."""
 
@@ -135,6 +138,28 @@ class ProgressScreen:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class JsonProgress(ProgressScreen):
+    """Progress for the window, which starts commands too: JSON lines on stdout, before the line with the result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_terminal = False
+
+    def start_stage(self, name: str, total: int = 0, unit: str = "", announce: bool = True) -> None:
+        """As for people, but at once."""
+        self._name, self._unit, self._spoken = name, unit, 0.0
+        self.advance(0, total)
+
+    def advance(self, done: int, total: int = 0, words: str = "") -> None:
+        """Print a line, unless the last one was just printed; the end of a stage is always told."""
+        if time.monotonic() - self._spoken >= REPORT_SECONDS or done == total:
+            self._spoken = time.monotonic()
+            print(json.dumps({"progress": {"part": self._name, "done": done, "total": total, "unit": self._unit}}), flush=True)  # fmt: skip
+
+    def line(self, text: str) -> None:
+        """The window needs no more than the progress."""
 
 
 class StageReport:

@@ -2,7 +2,9 @@
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+import threading
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,11 +27,12 @@ from backend.commands.runs import group_lines, group_summary, last_end
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
+from backend.contract.processes import on_interruption
 from backend.contract.resources import resource
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.safe_text import one_line
 from backend.engines.hosts import Position
@@ -57,12 +60,28 @@ def attempt(
 def _add_start(parser: ArgumentParser) -> None:
     add_consents(parser)
     add_json(parser)
+    parser.add_argument("--report-progress", action="store_true", help=SUPPRESS)  # for the window, which shows it
     parser.add_argument("--detach", action="store_true", help="start the run and return immediately")
     parser.add_argument(
         "--queue",
         action="store_true",
         help="start when the devices that it needs are free, after the runs queued before",
     )
+
+
+def _interruptible(execute: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
+    """The command, which a log-out or a cluster may interrupt while it is still loading libraries: there is nothing to save."""
+
+    def call(arguments: Namespace) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            return execute(arguments)
+        restore = on_interruption(lambda number: sys.exit(INTERRUPTED_EXIT_CODE))
+        try:
+            return execute(arguments)
+        finally:
+            restore()
+
+    return call
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
@@ -101,6 +120,9 @@ def _train(arguments: Namespace) -> int:
 
 def _resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run, or of a group")
+    parser.add_argument(
+        "--on", metavar="MACHINE", help="move the run to another machine and continue there; local brings it back"
+    )
     parser.add_argument("--engine", metavar="NAME", help="continue with another engine (torch or jax)")
     parser.add_argument(
         "--new-optimizer", action="store_true", help="allow the other engine to start with a new optimizer state"
@@ -116,12 +138,17 @@ def _resume(arguments: Namespace) -> int:
             message("--new-optimizer: the run's own engine keeps its optimizer; use this option together with --engine")
         )
     if (group := requested_group(arguments.run)) is not None:
+        if arguments.on is not None:
+            raise InputError("--on: move the runs of a group one by one")
         return _resume_group(group, arguments)
     folder = requested_run(arguments.run)
     from backend.preflight import (
         engine_choice,
     )  # loads pydantic, pyarrow and the data room; a wrong name is said before
 
+    if arguments.on is not None:
+        _refuse_finished(folder, last_end(landmarks(folder.events)))
+        machines.move_run(folder, arguments)
     if (remote := folder.remote_run()) is not None:
         _refuse_finished(folder, last_end(landmarks(folder.events)))
         machines.resume_remote_run(folder, remote, arguments)
@@ -379,6 +406,6 @@ def _report_demo(outcome: RunOutcome, as_json: bool) -> int:
 
 COMMANDS = (
     Command("demo", "run the built-in demo, end to end", _demo_arguments, _demo),
-    Command("train", "train a model from a spec file", _train_arguments, _train),
-    Command("resume", "continue a run from its last checkpoint", _resume_arguments, _resume),
+    Command("train", "train a model from a spec file", _train_arguments, _interruptible(_train)),
+    Command("resume", "continue a run from its last checkpoint", _resume_arguments, _interruptible(_resume)),
 )

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from backend.contract import places, spec_file
 from backend.contract.errors import InputError
+from backend.contract.run.folder import HERE
 from backend.contract.safe_files import write_whole
 from backend.contract.spec.section import Section, validate
 
@@ -150,6 +151,8 @@ def find_machine(name: str) -> Machine:
 
 def check_name(name: object) -> None:
     """Raises InputError for a name that could not be used on a command line."""
+    if name == HERE:
+        raise InputError("{name} means this computer; choose another name for a machine", name=name)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(
             "{name}: use letters, digits, dots, hyphens and underscores for a machine's name", name=repr(name)

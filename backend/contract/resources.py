@@ -13,6 +13,25 @@ def resource(*parts: str) -> Path:
     return _FOLDER.joinpath(*parts)
 
 
+def lock_file(kind: str) -> Path:
+    """The lock of all packages for `cpu` or `cuda`."""
+    name = f"requirements-{kind}.txt"
+    shipped = resource("packaging", name)
+    return shipped if shipped.exists() else _FOLDER.parent / "packaging" / name
+
+
+def wheel_files() -> dict[str, Path]:
+    """Name in a wheel → file, of everything that belongs to Burnish, which runs from a checkout or from a wheel."""
+    root = _FOLDER.parent
+    own = root if (root / "__main__.py").exists() else root / "burnish"
+    inside = [path for part in ("app", "backend", "resources") for path in sorted((root / part).rglob("*"))]
+    found = {f"burnish/{path.name}": path for path in sorted(own.glob("*.py"))}
+    for path in inside:
+        if path.is_file() and "__pycache__" not in path.parts:
+            found[f"burnish/{path.relative_to(root).as_posix()}"] = path
+    return found
+
+
 @dataclass(frozen=True)
 class DemoModel:
     """A folder of `resources/demo`; `task` is what it can already do, empty if it only serves as a starting point."""

@@ -1,6 +1,7 @@
 """Answers "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +28,21 @@ from backend.preflight.fixes import MemoryFacts, choose_checkpointing, memory_fi
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
 
+MeasureElsewhere = Callable[[float, float], Measurement]
+"""Takes the tokens of a step, and of a row."""
+
 
 def plan(
-    spec: RunSpec, local_devices: list[Device], report: Report = ignore_progress, *, is_too_much: bool = False
+    spec: RunSpec,
+    local_devices: list[Device],
+    report: Report = ignore_progress,
+    *,
+    is_too_much: bool = False,
+    measure_elsewhere: MeasureElsewhere | None = None,
 ) -> RunPlan:
     """What it costs to train `spec` on one of the devices in `here`. Raises InputError.
 
-    With `is_too_much`, known from a trial, memory fixes are listed even if the estimate fits.
+    The time is that on another computer with `measure_elsewhere`. With `is_too_much`, known from a trial, memory fixes are listed even if it fits.
     """
     model, splits, auto = _read(spec, report)
     spec = auto.spec
@@ -56,9 +65,10 @@ def plan(
     memory = work.with_copy(work.memory(micro), micro, available)
     needed = planner.total(memory)
     amounts = _amounts(spec, rows, features, sample)
-    known, parts = _time(amounts, model.folder, choice, lengths)
+    known, parts = _time(amounts, model.folder, choice, lengths, measure_elsewhere)
     seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
+    notes = [*rate_note(spec), *plan_notes(spec, splits, split, micro, batch_size), *sample.cut]
     remedies = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
         rows=rows["train"],
@@ -89,13 +99,7 @@ def plan(
         auto=list(auto.chosen),
         remedies=remedies,
         disk=disk_cost.plan_here(spec, model, splits, sample, amounts, choice.device.kind, parameters),
-        notes=[
-            *rate_note(spec),
-            *plan_notes(spec, splits, split, micro, batch_size),
-            *sample.cut,
-            *download_note(model),
-            *filter(None, [choice.warning]),
-        ],
+        notes=[*notes, *download_note(model), *filter(None, [choice.warning])],
         problems=memory_problems(needed, available, micro, any(remedy.fits for remedy in remedies)),
     )
 
@@ -155,9 +159,16 @@ def _amounts(
 
 
 def _time(
-    amounts: time_estimate.Amounts, folder: Path, choice: devices.DeviceChoice, lengths: np.ndarray
+    amounts: time_estimate.Amounts,
+    folder: Path,
+    choice: devices.DeviceChoice,
+    lengths: np.ndarray,
+    elsewhere: MeasureElsewhere | None,
 ) -> tuple[Measurement | None, list[TimePart]]:
     """The measurement for such a training run, and the parts of its time based on it, else on a comparable run."""
+    if elsewhere is not None:
+        known = elsewhere(amounts.tokens_per_step, amounts.tokens_per_row)
+        return known, time_estimate.estimate_parts(amounts, known)
     key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
     known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
     a_row = amounts.tokens_per_row
@@ -166,7 +177,7 @@ def _time(
         folder,
         choice.words,
         choice.precision,
-        amounts.rows["train"] * a_row / amounts.steps_per_epoch,
+        amounts.tokens_per_step,
         a_row,
     )
     if similar is None:

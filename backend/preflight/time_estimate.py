@@ -39,6 +39,11 @@ class Amounts:
     """Splits whose features were made before."""
 
     @property
+    def tokens_per_step(self) -> float:
+        """Of a step on average."""
+        return self.rows["train"] * self.tokens_per_row / self.steps_per_epoch
+
+    @property
     def evaluations(self) -> int:
         """How often the validation data is evaluated during training."""
         if "validation" not in self.rows:

@@ -13,23 +13,32 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import IO
 
+from backend.contract import consents
 from backend.contract.errors import InputError, describe_system_error
 from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
-from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder
+from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder, write_json
+from backend.contract.run.lock import RunLocked, take_lock
 from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path, write_whole
+from backend.contract.safe_text import parse_json
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
+from backend.data.removal import remove
 from backend.remote import protocol, schedulers
 from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
-from backend.remote.tree import check_digest, check_tree
+from backend.remote.tree import check_digest, check_files, check_tree
 
 POLL_SECONDS = 0.25
 """How often a growing run is read: an event should be in the window within two seconds."""
+KEPT_SECONDS = 7 * 86400.0
+"""How long a file that was half sent waits for the rest."""
+ORIGIN = "origin.json"
+"""In a run that was moved here: which run of which computer it was."""
 BEAT_SECONDS = 5.0
 """How often the agent sends a sign of life when it has nothing else to send."""
 
@@ -49,13 +58,16 @@ class _Agent:
 
     def __init__(self, folder: Path, reader: IO[bytes], writer: IO[bytes]) -> None:
         self._runs, self._files, self._trees = folder / "runs", folder / "files", folder / "data"
+        self._aside = folder / "moving"
+        """Runs that are here as a whole, but belong to nobody until the other side has recorded where they are."""
         self._folder, self._reader, self._writer = folder, reader, writer
         self._last_sent = 0.0
 
     def serve(self) -> None:
         """Greet, then answer messages in order. Raises ConnectionLost at the end."""
-        for folder in (self._runs, self._files, self._trees):
+        for folder in (self._runs, self._files, self._trees, self._aside):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._remove_old_pieces()
         self._inbox = protocol.Inbox(self._reader)
         self._writer.write(protocol.GREETING_LINE)
         free = shutil.disk_usage(self._folder).free
@@ -93,12 +105,25 @@ class _Agent:
                 self._start(received)
             case protocol.Resume():
                 self._resume(received)
+            case protocol.Receive():
+                self._receive(received)
+            case protocol.Release(run=run, script=script):
+                self._release(self._run(run), script)
+            case protocol.Forget(run=run):
+                _remove(self._aside / RunFolder(run).name)
+                self._send(protocol.Done())
+            case protocol.Discard(files=files):
+                self._discard(files)
+                self._send(protocol.Done())
             case protocol.EndNow(run=run, script=script):
                 self._end_now(self._run(run), script)
             case protocol.ListDevices(script=script):
                 self._send(schedulers.check(script, self._folder, self._beat) if script else _list_devices())
+            case protocol.AskConsent(code=code):
+                known = {one.code for one in consents.read()}
+                self._send(protocol.Consent(agreed=known.issuperset(code)))
             case protocol.Describe(run=run):
-                self._send(_started(self._run(run)))
+                self._send(_started(self._run(run, is_moved=False)))
             case protocol.Follow():
                 self._follow(received)
             case protocol.Ask():  # the run that it followed had just ended
@@ -140,6 +165,22 @@ class _Agent:
             part.unlink()
             raise InputError("a file was damaged on its way, or changed while it was sent; try again")
         part.replace(path)
+
+    def _discard(self, files: list[str]) -> None:
+        """Delete what is incomplete of these files, and those of which no tree consists."""
+        for digest in files:
+            path = self._files / check_digest(digest)
+            path.with_suffix(INCOMPLETE).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if path.stat().st_nlink == 1:
+                    path.unlink()
+
+    def _remove_old_pieces(self) -> None:
+        """Delete incomplete files for which nobody has come back."""
+        for path in self._files.glob(f"*{INCOMPLETE}"):
+            with suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > KEPT_SECONDS:
+                    path.unlink()
 
     def _build(self, tree: str, files: Mapping[str, str]) -> None:
         """The folder `tree` with these files, unless it is there."""
@@ -226,8 +267,74 @@ class _Agent:
         reason = lines[-1] if lines else message("burnish {name} failed without an error message", name=arguments[0])
         raise InputError("{reason}", reason=reason)
 
-    def _run(self, path: str) -> RunFolder:
+    # Moves
+
+    def _receive(self, asked: protocol.Receive) -> None:
+        from backend.models.saved_model import (
+            flush_folder,
+            flush_to_disk,
+        )  # load numpy, for which other messages need not wait
+
+        check_files(asked.files)
+        if not is_file_name(asked.name) or not all(map(protocol.is_moved, asked.files)):
+            raise InputError("this is not what a run consists of; update Burnish")
+        for tree, files in asked.trees.items():
+            self._build(tree, files)
+        name = self._free_name(asked.name, asked.origin)
+        with tempfile.TemporaryDirectory(dir=self._aside) as scratch:
+            made = RunFolder(Path(scratch) / name)
+            made.path.mkdir()
+            for file, digest in asked.files.items():
+                path = made.path.joinpath(*file.split("/"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self._files / digest, path)  # not a link: the run goes on writing
+            write_json(made.path / ORIGIN, {"origin": asked.origin})
+            made.record_attempt_elsewhere(asked.attempt, ends_well=asked.ends_well)
+            made.check(to_write=True)
+            flush_to_disk(made.path)
+            _remove(self._aside / name)
+            made.path.rename(self._aside / name)
+        flush_folder(self._aside)
+        shared = {digest for files in asked.trees.values() for digest in files.values()}
+        for digest in set(asked.files.values()) - shared:
+            (self._files / digest).unlink(missing_ok=True)
+        self._send(protocol.Started(run=str(self._runs / name), spec=""))
+
+    def _free_name(self, name: str, origin: str) -> str:
+        """A name that no run here has, unless an interrupted move of the same run has left that one."""
+        for number in count(1):
+            found = name if number == 1 else f"{name}-{number}"
+            aside = self._aside / found
+            if not (self._runs / found).exists() and (not aside.exists() or _origin(aside) == origin):
+                return found
+        raise AssertionError
+
+    def _release(self, folder: RunFolder, script: str) -> None:
+        from backend.models.saved_model import flush_folder  # as above
+
+        job = schedulers.job_of(folder, script)
+        if folder.path.parent != self._runs:
+            raise InputError("{path}: only runs in the machine's own folder can be moved", path=folder.path)
+        if _life(folder, job) == "alive":
+            raise InputError("{name}: this run is in progress; pause it before you move it", name=folder.name)
+        try:
+            lock = take_lock(folder.lock)
+        except RunLocked:
+            raise InputError("{name}: this run is in progress; pause it before you move it", name=folder.name) from None
+        try:
+            _remove(self._aside / folder.name)
+            moved = RunFolder(folder.path.rename(self._aside / folder.name))
+        finally:
+            os.close(lock)
+        flush_folder(self._aside)
+        self._send(_started(moved))
+
+    def _run(self, path: str, *, is_moved: bool = True) -> RunFolder:
+        """The run; one that was put aside is put back, as whoever asks has recorded that it is here."""
         folder = RunFolder(self._runs / user_path(path))
+        aside = self._aside / folder.name
+        if is_moved and not folder.path.exists() and folder.path.parent == self._runs and aside.is_dir():
+            aside.rename(folder.path)
         if not folder.exists():
             raise InputError("{path} is not a run folder there; it may have been deleted", path=folder.path)
         folder.check()
@@ -238,6 +345,8 @@ class _Agent:
         offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
         job, requests = schedulers.job_of(folder, asked.script), list[str]()
         resolved = ""
+        if asked.only_ended and _life(folder, job) == "alive":
+            raise InputError("{name}: this run is in progress; pause it before you move it", name=folder.name)
         while True:
             life = _life(folder, job)  # before the last look, so that nothing is missed
             if job is not None and job.has_changed:
@@ -296,6 +405,17 @@ class _Agent:
             offset += len(content)
             if not content or offset >= total:
                 return
+
+
+def _origin(aside: Path) -> str:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(parse_json(read_unlinked(aside / ORIGIN, MAX_SPEC))["origin"])
+    return ""
+
+
+def _remove(folder: Path) -> None:
+    if (kept := remove(folder)) is not None:
+        raise InputError("{path}: {reason}", path=kept.path, reason=kept.reason)
 
 
 def _matching(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE
@@ -193,11 +193,21 @@ def describe_failure(returncode: int | None, printed: str) -> str:
     return one_line(lines[-1].strip()) if lines else ""
 
 
-def agent_command(machine: Machine) -> list[str]:
-    """The command that reaches the agent. Whatever a shell there reads is quoted by `shlex`."""
-    script = "\n".join(
-        filter(None, [machine.setup, f"exec {shlex.quote(machine.command)} _agent {shlex.quote(machine.folder)}"])
-    )
+def agent_script(machine: Machine) -> str:
+    """The shell's command that starts the agent there."""
+    return f"exec {shlex.quote(machine.command)} _agent {shlex.quote(machine.folder)}"
+
+
+def remote_command(machine: Machine, script: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs a shell script there, and its environment. Raises InputError if there is no ssh here."""
+    if machine.address and shutil.which("ssh") is None:
+        raise InputError("there is no ssh on this computer; install OpenSSH's client")
+    return _command(machine, script), {**os.environ, "LC_ALL": "C"}  # the reasons are recognised in English
+
+
+def _command(machine: Machine, script: str) -> list[str]:
+    """Whatever a shell there reads is quoted by `shlex`."""
+    script = "\n".join(filter(None, [machine.setup, script]))
     if not machine.address:  # this computer, from which jobs are submitted
         return ["sh", "-c", script]
     options = [
@@ -216,15 +226,33 @@ def agent_command(machine: Machine) -> list[str]:
 @contextmanager
 def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.Greeting]]:
     """A connection, and the agent's greeting. Raises ConnectionLost with the reason, or InputError."""
-    if machine.address and shutil.which("ssh") is None:
-        raise InputError("there is no ssh on this computer; install OpenSSH's client")
-    environment = {**os.environ, "LC_ALL": "C"}  # the reasons are recognised in English
-    process = subprocess.Popen(agent_command(machine), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+    command, environment = remote_command(machine, agent_script(machine))
+    process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
     connection = Connection(name, process)
     try:
         yield connection, connection.greet()
+    except (KeyboardInterrupt, SystemExit):  # what is still on its way is no longer wanted
+        process.kill()
+        raise
     finally:
         connection.close()
+
+
+@contextmanager
+def discarding(name: str, files: Collection[str]) -> Iterator[None]:
+    """If the user cancels what is sent meanwhile, delete it there: what is incomplete of these files, by digest, and what nothing uses."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        with suppress(InputError), connect_by_name(name) as (machine, _):
+            machine.ask(protocol.Discard(files=sorted(files)), protocol.Done)
+        raise
+
+
+def is_approved(name: str, code: Collection[str]) -> bool:
+    """Whether the user has approved this code on the machine, by the digests of its files. Raises InputError."""
+    with connect_by_name(name) as (machine, _):
+        return machine.ask(protocol.AskConsent(code=sorted(code)), protocol.Consent).agreed
 
 
 @contextmanager

@@ -25,14 +25,19 @@ from backend.contract.safe_files import open_inside, read_unlinked, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.remote import protocol, schedulers
 from backend.remote.connection import Connection, connect
-from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, is_copied
+from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, Report, is_copied
 
 POLL_SECONDS = 0.2
+MIRRORED = "mirror"
+"""The code of an end that this computer has written, not the run itself."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds between two attempts to connect again."""
 RECORD_BYTES = 10_000_000
 MOST_FILES = 10_000
 """Of a run, with those that it has deleted meanwhile."""
+
+
+_STATE = "mirror.json"
 
 
 @dataclass
@@ -48,6 +53,24 @@ class MirrorState:
     """Size and time of modification (ns) there of each copied file."""
     step: int = 0
     """The last step, which the event of an end needs."""
+
+
+def write_state(folder: RunFolder, state: MirrorState) -> None:
+    """Record how much of the run is here, before there is a mirror."""
+    write_whole(folder.path / _STATE, json.dumps(asdict(state)).encode())
+
+
+def forget_state(folder: RunFolder) -> None:
+    """The folder is no longer a copy."""
+    (folder.path / _STATE).unlink(missing_ok=True)
+
+
+def fetch(folder: RunFolder, remote: RemoteRun, connection: Connection, report: Report) -> list[str]:
+    """Copy everything that is missing here of a run that has ended, checkpoints too; returns the names of its files there.
+
+    Raises InputError if it is running, or cannot be copied.
+    """
+    return _Mirror(folder, remote).fetch(connection, report)
 
 
 def run(folder: RunFolder) -> int:
@@ -81,7 +104,9 @@ class _Mirror:
 
     def __init__(self, folder: RunFolder, remote: RemoteRun) -> None:
         self._folder, self._remote = folder, remote
-        self._path = folder.path / "mirror.json"
+        self._log = sys.stdout
+        """`process.log`, which the supervisor has made the standard output of this process."""
+        self._path = folder.path / _STATE
         self._state = _read_state(self._path)
         self._held = b""
         """Half a line, or the one that says how the run ended, which waits for the model and the predictions."""
@@ -136,11 +161,47 @@ class _Mirror:
                 if self._pass_requests_on(connection):
                     return self.detach()
 
-    def _ask_to_follow(self, connection: Connection, machine: Machine) -> None:
+    def fetch(self, connection: Connection, report: Report) -> list[str]:
+        """See the function `fetch`."""
+        last = self._last_event()
+        if isinstance(last, events.RunFinished) and last.code == MIRRORED:
+            self.continue_events()
+        self._ask_to_follow(connection, find_machine(self._remote.machine), only_ended=True)
+        done = 0
+        with self._folder.log.open("a", encoding="utf-8") as log:
+            self._log = log
+            while True:
+                received, content = connection.receive() or (None, b"")
+                match received:
+                    case protocol.Piece():
+                        self._take(received, content)
+                        done += len(content)
+                        report(done, 0, "bytes")
+                    case protocol.SpecResolved(spec=spec):
+                        self._take_spec(spec)
+                    case protocol.Ended():
+                        self._remove_vanished(received.files)
+                        self._append(self._held, self._state.events + len(self._held))
+                        return received.files
+                    case protocol.Refused(reason=reason):
+                        raise InputError("{name}: {reason}", name=self._remote.machine, reason=one_line(reason))
+                    case _:
+                        pass
+
+    def _ask_to_follow(self, connection: Connection, machine: Machine, *, only_ended: bool = False) -> None:
         self._held = b""  # it is sent again
         offsets = {EVENTS: self._state.events, LOG: self._state.log}
         script = schedulers.script_of(machine, {})  # only to say which cluster it is
-        connection.send(protocol.Follow(run=self._remote.run, offsets=offsets, files=self._state.files, checkpoints=machine.checkpoints, script=script))  # fmt: skip
+        connection.send(
+            protocol.Follow(
+                run=self._remote.run,
+                offsets=offsets,
+                files=self._state.files,
+                checkpoints=machine.checkpoints or only_ended,
+                script=script,
+                only_ended=only_ended,
+            )
+        )
 
     def _may_restart(self) -> bool:
         """Whether to continue a run whose supervisor there is gone, as after a restart of that computer."""
@@ -196,7 +257,7 @@ class _Mirror:
         if sentence != self._reported:
             self._reported = sentence
             with suppress(OSError):  # the disk may be what is full
-                _log(f"{sentence}\n")
+                self._write_log(f"{sentence}\n")
                 self._append(events.encode(events.Warned(time=time.time(), code="connection_lost", message=sentence)))
 
     def _report_return(self) -> None:
@@ -220,7 +281,7 @@ class _Mirror:
         if piece.name == EVENTS:
             self._take_events(piece, content)
         elif piece.name == LOG:
-            _log(content.decode(errors="replace"))
+            self._write_log(content.decode(errors="replace"))
             self._state.log = piece.offset + len(content)
             self._write_state()
         elif piece.total is not None and is_copied(piece.name):
@@ -342,13 +403,17 @@ class _Mirror:
 
     def _finish(self, state: str, sentence: str) -> int:
         """Append an end of this computer's own."""
-        _log(f"{sentence}\n")
+        self._write_log(f"{sentence}\n")
         finished = events.RunFinished(
-            time=time.time(), state=state, step=self._state.step, message=sentence, code="mirror"
+            time=time.time(), state=state, step=self._state.step, message=sentence, code=MIRRORED
         )
         with suppress(FileNotFoundError):  # the folder was deleted
             self._append(events.encode(finished))
         return exit_code(state)
+
+    def _write_log(self, text: str) -> None:
+        self._log.write(text)
+        self._log.flush()
 
     def _last_event(self) -> events.AnyEvent | None:
         """The last recorded event here."""
@@ -363,12 +428,6 @@ class _Mirror:
     def _write_state(self) -> None:
         # Not flushed to the disk, as this happens several times per second.
         write_whole(self._path, json.dumps(asdict(self._state)).encode(), durable=False)
-
-
-def _log(text: str) -> None:
-    """Write to `process.log`, which the supervisor has made the standard output of this process."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _last_step(found: list[events.AnyEvent], before: int) -> int:

@@ -24,6 +24,8 @@ LONGEST_LINE = 16_000_000
 PIECE = 4_000_000
 """Bytes of a file that are sent at once."""
 
+RUN_FILES = ("spec.yaml", "spec.*.yaml", "events.jsonl", "plan.json", "facts.json")
+"""What a run takes along to another computer, beside its checkpoints."""
 # The files of a run that are copied. All others are the run's own records, which each computer writes itself.
 EVENTS, LOG = "events.jsonl", "process.log"
 GROWING = (EVENTS, LOG)
@@ -78,6 +80,42 @@ class Resume(Message, frozen=True, tag=True):
     """As in Start."""
 
 
+class Receive(Message, frozen=True, tag=True):
+    """Take a run that has been somewhere else, and keep it aside until it is asked for: only then is it recorded to be there."""
+
+    name: str
+    origin: str
+    """Which run it is; what an interrupted move of the same run has left is replaced."""
+    files: dict[str, str]
+    """Relative name in the run's folder → digest."""
+    trees: dict[str, dict[str, str]]
+    """As in Start."""
+    attempt: int = 0
+    """Number of its last attempt."""
+    ends_well: bool = True
+    """Whether its events say how that ended."""
+
+
+class Release(Message, frozen=True, tag=True):
+    """Put a run that is not running aside, because another computer takes it; whatever asks for it brings it back."""
+
+    run: str
+    script: str = ""
+    """As in Start."""
+
+
+class Forget(Message, frozen=True, tag=True):
+    """Delete a run that was put aside and has been taken."""
+
+    run: str
+
+
+class Discard(Message, frozen=True, tag=True):
+    """Delete what has arrived of these incomplete files, by digest: they are no longer wanted."""
+
+    files: list[str]
+
+
 class EndNow(Message, frozen=True, tag=True):
     """End a run's processes there without a checkpoint."""
 
@@ -101,6 +139,18 @@ class Devices(Message, frozen=True, tag=True):
     note: str = ""
 
 
+class AskConsent(Message, frozen=True, tag=True):
+    """Has the user approved this code there? By the digest of its files, as in `contract.consents`."""
+
+    code: list[str]
+
+
+class Consent(Message, frozen=True, tag=True):
+    """Whether all of it is approved there."""
+
+    agreed: bool
+
+
 class Done(Message, frozen=True, tag=True):
     """What was asked is done."""
 
@@ -122,6 +172,8 @@ class Follow(Message, frozen=True, tag=True):
     checkpoints: bool = False
     script: str = ""
     """As in Start."""
+    only_ended: bool = False
+    """Refuse if the run is in progress."""
 
 
 class Ask(Message, frozen=True, tag=True):
@@ -199,6 +251,10 @@ AnyMessage = (
     | PutPiece
     | Start
     | Resume
+    | Receive
+    | Release
+    | Forget
+    | Discard
     | EndNow
     | Describe
     | ListDevices
@@ -209,6 +265,8 @@ AnyMessage = (
     | Started
     | Refused
     | Devices
+    | AskConsent
+    | Consent
     | Done
     | Piece
     | JobChanged
@@ -225,8 +283,17 @@ class ConnectionLost(Exception):
 
 def is_copied(name: str) -> bool:
     """Whether a file with this relative name may be copied from one computer to another as a whole."""
+    return _matches(name, (*RECORDS, *RESULTS, *CHECKPOINTS))
+
+
+def is_moved(name: str) -> bool:
+    """Whether a run that is moved to another computer may have a file with this relative name."""
+    return _matches(name, (*RUN_FILES, *CHECKPOINTS))
+
+
+def _matches(name: str, allowed: tuple[str, ...]) -> bool:
     parts = name.split("/")
-    patterns = (pattern.split("/") for pattern in (*RECORDS, *RESULTS, *CHECKPOINTS))
+    patterns = (pattern.split("/") for pattern in allowed)
     return all(map(is_file_name, parts)) and any(
         len(parts) == len(pattern) and all(map(fnmatchcase, parts, pattern)) for pattern in patterns
     )

@@ -1,5 +1,6 @@
 """Runs as jobs of Slurm: the batch script, and what `sbatch`, `squeue`, `sacct`, `sinfo` and `scancel` say."""
 
+import getpass
 import shlex
 import subprocess
 import time
@@ -24,6 +25,7 @@ POLL_SECONDS = 5.0
 """How often Slurm is asked about a job; its administrators do not like more."""
 CALL_SECONDS = 30.0
 _PENDING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+_ACTIVE = ("RUNNING", "CONFIGURING", "SUSPENDED")
 _INTERRUPTED = ("CANCELLED", "PREEMPTED", "TIMEOUT", "DEADLINE", "NODE_FAIL", "BOOT_FAIL")
 _ENDS = {
     "CANCELLED": message("its job was cancelled in Slurm"),
@@ -110,11 +112,30 @@ def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     write_whole(folder.path / SCRIPT, script.encode())
     if folder.job_record() is None:
         folder.write_job_record(JobRecord(""))  # before the job could start
-    answer = _call("sbatch", "--parsable", SCRIPT, *options, folder=folder.path)
-    number = _last_line(answer.stdout).partition(";")[0]
-    if answer.returncode or not _is_job(number):
-        raise _refusal(answer)
+    number = _find_other(folder)  # an answer of Slurm may have been lost
+    if not number:
+        answer = _call("sbatch", "--parsable", SCRIPT, *options, folder=folder.path)
+        number = _last_line(answer.stdout).partition(";")[0]
+        if answer.returncode or not _is_job(number):
+            number = _find_other(folder)
+        if not number:
+            raise _refusal(answer)
     folder.write_job_record(JobRecord(number))
+
+
+def _find_other(folder: RunFolder) -> str:
+    """The number of a job that was submitted for the run without anybody recording it; empty if there is none."""
+    try:
+        answer = _call("squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%T|%Z", folder=folder.path)
+    except InputError:  # sbatch will say what is missing
+        return ""
+    record = folder.job_record()
+    for line in answer.stdout.splitlines():
+        job, state, place = [*line.split("|", 2), "", ""][:3]
+        is_other = _is_job(job) and job != (record.job if record else "")
+        if is_other and state in (*_PENDING, *_ACTIVE) and place == str(folder.path):
+            return job
+    return ""
 
 
 def check(script: str) -> protocol.Devices:

@@ -26,12 +26,17 @@ def check_digest(digest: str) -> str:
     return digest
 
 
-def check_tree(name: str, files: Mapping[str, str]) -> str:
-    """The tree's name. Raises InputError if it is not that of these files, or if one would lie outside the folder."""
+def check_files(files: Mapping[str, str]) -> None:
+    """Raises InputError if one of the files would lie outside the folder, or has no digest."""
     for path, digest in files.items():
         check_digest(digest)
         if not all(map(is_file_name, path.split("/"))):
             raise InputError("{path} is not a name inside a folder", path=repr(path))
+
+
+def check_tree(name: str, files: Mapping[str, str]) -> str:
+    """The tree's name. Raises InputError if it is not that of these files, or if one would lie outside the folder."""
+    check_files(files)
     if name != tree_name(files):
         raise InputError("a folder of data has another name than its content says; update Burnish")
     return name

@@ -55,15 +55,28 @@ class Upload:
 
 def prepare_upload(spec: RunSpec, report: Report) -> Upload:
     """Find and hash everything that a resolved spec names on this computer. Raises InputError."""
-    paths = {key: value for key, value in spec_paths(spec.model_dump()).items() if _is_local(key, value)}
-    has_pairs = spec.data.source == "parallel"
-    trees = {key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()}
-    digests = _hash({path for several in trees.values() for tree in several for path in tree.files.values()}, report)
+    paths, trees = _find_all(spec)
+    digests = hash_files(
+        {path for several in trees.values() for tree in several for path in tree.files.values()}, report
+    )
     upload = Upload(before=paths)
     for key, several in trees.items():
         sent = [_add(upload, tree, digests) for tree in several]
         upload.values[key] = sent if isinstance(paths[key], list) else sent[0]
     return upload
+
+
+def require_files(spec: RunSpec) -> None:
+    """Raise InputError if something that the spec names is not on this computer."""
+    _find_all(spec)
+
+
+def _find_all(spec: RunSpec) -> tuple[dict[str, Any], dict[str, list[_Tree]]]:
+    paths = {key: value for key, value in spec_paths(spec.model_dump()).items() if _is_local(key, value)}
+    has_pairs = spec.data.source == "parallel"
+    return paths, {
+        key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()
+    }
 
 
 def _add(upload: Upload, tree: _Tree, digests: dict[Path, str]) -> str:
@@ -133,7 +146,8 @@ def _is_sent(path: Path, folder: Path, left_out: tuple[str, ...]) -> bool:
     return True
 
 
-def _hash(paths: set[Path], report: Report) -> dict[Path, str]:
+def hash_files(paths: set[Path], report: Report) -> dict[Path, str]:
+    """The digest of each file's content. Raises OSError, or InputError for what is not a regular file."""
     total, done, found = sum(path.stat().st_size for path in paths), 0, {}
     for path in sorted(paths):
         digest = hashlib.sha256()

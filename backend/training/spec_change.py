@@ -26,7 +26,7 @@ from backend.training.resume import best_so_far
 _SAME_RESULT = {
     "name", *CHANGED_AT_RESUME,
     *(f"hardware.{name}" for name in (
-        "device", "devices", "threads", "parallelism", "tensor_parallel", "hosts", "coordinator",
+        "threads", "parallelism", "tensor_parallel", "hosts", "coordinator",
         "host_timeout", "max_restarts",
     )),
 }  # fmt: skip

@@ -36,6 +36,28 @@ def read_subject(folder: RunFolder) -> RunSubject:
         return RunSubject(folder.name)
 
 
+@dataclass(frozen=True)
+class RunModel:
+    """The model that a run starts from, and whether its spec lets the model's own code run."""
+
+    name: str = ""
+    revision: str = "main"
+    runs_code: bool = False
+
+
+def read_model(folder: RunFolder) -> RunModel:
+    """The model by the run's spec; none if that cannot be read."""
+    try:
+        draft = read_draft(folder.spec)
+    except (InputError, OSError):
+        return RunModel()
+    return RunModel(
+        str(draft.get("model.name_or_path") or ""),
+        str(draft.get("model.revision") or "main"),
+        bool(draft.get("model.trust_remote_code")),
+    )
+
+
 @lru_cache(256)
 def _read(spec: Path, name: str, changed: int) -> RunSubject:
     draft = read_draft(spec)

@@ -429,6 +429,8 @@ class DraftChecks(QObject):
     def section_states(self, *, elsewhere: bool = False) -> dict[str, SectionState]:
         """The state of each section: wrong takes precedence over missing, and missing over being read."""
         wrong = {topic: problem for topic, problem in self.problems.items() if topic in ("data", "model")}
+        if elsewhere and wrong.get("model") is CODE:  # asked for that machine
+            del wrong["model"]
         if "plan" in self.problems and not elsewhere:
             wrong.setdefault(self._plan_section, self.problems["plan"])
         for name, sentences in self.field_mistakes().items():

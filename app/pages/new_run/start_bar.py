@@ -127,6 +127,8 @@ class StartBar(QFrame):
     queue_requested = Signal()
     machine_requested = Signal(str)
     """To start on the machine with that name."""
+    cancel_requested = Signal()
+    """To send no more to that machine."""
     copy_requested = Signal()
     measure_requested = Signal()
     stop_requested = Signal()
@@ -140,7 +142,7 @@ class StartBar(QFrame):
         self.plan: RunPlan | None = None
         self.shortage = ""
         """Why a measurement had not enough memory, until there is another plan."""
-        self.is_measuring = False
+        self.is_measuring = self.is_sending = False
         self._place, self._state, self._others, self._elsewhere = "", SectionState(""), "", ""
         self._is_told = self._shows_plan = self._leads = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
@@ -156,7 +158,8 @@ class StartBar(QFrame):
         self.reason.clicked.connect(lambda: self.place_requested.emit(self._place))
         self.queue = IconButton(tr("Add to queue"), "plus", clicked=self.queue_requested)
         self.queue.hide()
-        self.start = IconButton(tr("Start training"), "play", "primary", clicked=self.start_requested)
+        self.start = IconButton(tr("Start training"), "play", "primary")
+        self.start.clicked.connect(lambda: (self.cancel_requested if self.is_sending else self.start_requested).emit())
         self._place_parts()
         self.apply_theme()
         self.clear()
@@ -184,7 +187,7 @@ class StartBar(QFrame):
         """Sizes follow the text size; a button that says something else later has room for it."""
         self.setFixedHeight(theme.pixels(HEIGHT))
         for button, *texts in (
-            (self.start, tr("Start training"), tr("Starting…")),
+            (self.start, tr("Start training"), tr("Starting…"), tr("Cancel")),
             (self.queue, tr("Add to queue"), tr("Adding…")),
             (self.measure, tr("Measure time"), tr("Stop measuring")),
         ):
@@ -347,6 +350,7 @@ class StartBar(QFrame):
 
     def show_starting(self, starting: bool, *, queue: bool = False) -> None:
         """Show that the run is starting, or is being added to the queue."""
+        self.is_sending = False
         self.start.setText(tr("Starting…") if starting and not queue else tr("Start training"))
         self.queue.setText(tr("Adding…") if starting and queue else tr("Add to queue"))
         if starting:
@@ -354,6 +358,15 @@ class StartBar(QFrame):
             self.queue.setEnabled(False)
             for action in self.machines:
                 action.setEnabled(False)
+
+    def show_sending(self, words: str, can_cancel: bool) -> None:
+        """Show how far the copy to another machine is; the button that started it cancels it."""
+        self.is_sending = can_cancel
+        self.start.setText(tr("Cancel") if can_cancel else tr("Starting…"))
+        self.start.setEnabled(can_cancel)
+        self.start.setToolTip(tr("Stop sending. What has arrived there is deleted.") if can_cancel else "")
+        self.reason.show_sentence(words, is_problem=False, leads=False)
+        self._make_room()
 
 
 def _lead(place: str, action: str) -> str:

@@ -18,10 +18,11 @@ from app.core.runs.run_spec import read_subject
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.start_bar import disk_warning
 from app.services.context import AppContext
-from app.services.job import NO_CONSENT, QUEUE, Consent
-from app.widgets.question import Question
+from app.services.job import NO_CONSENT, QUEUE, Cancel, Consent, describe_sending
+from app.widgets.question import Question, ask_to_run_code
+from backend.contract.rpc.machines import MachineConsent
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class StartController(QObject):
     started = Signal(str, bool)
     """A run, and whether the draft has been left as it was since the button was pressed."""
     refused = Signal(str)
+    sending = Signal(str, bool)
+    """How far the copy to another machine is, and whether it can be cancelled."""
     message = Signal(str, str)
     others_changed = Signal(str)
     """What a queued run would wait for, as a sentence; empty if nothing is running."""
@@ -66,6 +69,8 @@ class StartController(QObject):
         """The run that is being started."""
         self.question: Question | None = None
         """Whether to start despite a warning, while it is open."""
+        self._cancel: Cancel | None = None
+        """Ends the copy to another machine."""
         self._is_apart = False
         """Whether the question is about other settings than the draft's."""
         self._request: StartRequest | None = None
@@ -100,9 +105,41 @@ class StartController(QObject):
             queue, self._draft.values(), self._checks.consent(), self._checks.needs_weights(), machine
         )
         if machine:
-            self._submit(request)
+            self._ask_consent_there(request)
         else:
             self._follow(request)
+
+    def cancel(self) -> None:
+        """Send no more to the other computer, and start nothing there."""
+        if self._cancel is not None:
+            self._cancel()
+            self.sending.emit(tr("Cancelling…"), False)
+
+    def _ask_consent_there(self, request: StartRequest) -> None:
+        """Submit what runs no code of the model's own, or code that the user has approved on that machine."""
+        model = self._checks.model
+        if model is None or not model.needs_remote_code:
+            self._submit(request)
+            return
+        self._set_busy(True)
+        self._context.client.ask(
+            "machine_consent",
+            {"name": request.machine, "target": model.name, "revision": model.commit or "main"},
+            lambda found: self._on_consent_there(request, found),
+            lambda mistake: self._on_refused(request, formatting.sentence(mistake.message, mistake.field)),
+        )
+
+    def _on_consent_there(self, request: StartRequest, found: MachineConsent) -> None:
+        self._set_busy(False)
+        allowed = replace(request, consent=replace(request.consent, code_there=True))
+        if found.agreed:
+            self._submit(allowed)
+            return
+        self.question = ask_to_run_code(self._page, request.machine, found.files)
+        self._is_apart = True
+        self.question.allowed.connect(lambda: self._submit(allowed))
+        self.question.finished.connect(self._on_question_closed)
+        self.question.open()
 
     def follow_change(self) -> None:
         """The draft has changed: its plan is no longer about what waits to be started, or what the question is about."""
@@ -196,14 +233,21 @@ class StartController(QObject):
         def refuse(sentence: str) -> None:
             self._on_refused(request, sentence)
 
-        self._context.jobs.start(
+        cancel = self._context.jobs.start(
             request.values,
             self._on_started,
             refuse,
             request.consent,
             queue=request.queue,
             machine=request.machine,
+            on_progress=lambda progress: self._on_sending(request, progress),
         )
+        self._cancel = cancel if request.machine else None
+
+    def _on_sending(self, request: StartRequest, progress: Progress) -> None:
+        if progress.part == "start":  # from here on the run may exist there
+            self._cancel = None
+        self.sending.emit(describe_sending(progress, request.machine), self._cancel is not None)
 
     def copy_command(self, *, queue: bool = False) -> None:
         """Put the command that starts the same run, or queues it, on the clipboard."""
@@ -215,6 +259,8 @@ class StartController(QObject):
 
     def _set_busy(self, busy: bool, *, queue: bool = False) -> None:
         self.busy = busy
+        if not busy:
+            self._cancel = None
         self.changed.emit(busy, queue)
 
     def _on_started(self, path: str) -> None:
@@ -233,6 +279,9 @@ class StartController(QObject):
 
     def _on_refused(self, request: StartRequest, sentence: str) -> None:
         self._set_busy(False)
+        if not sentence:
+            self.message.emit("info", tr("Cancelled. Nothing was started on {machine}.", machine=request.machine))
+            return
         if self._draft.values() == request.values:
             self.refused.emit(sentence)
         else:  # the field that is wrong may no longer be in view

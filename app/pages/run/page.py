@@ -25,7 +25,7 @@ from app.pages.run.model_export import ModelExport
 from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
 from app.pages.run.plots import RunPlots
 from app.pages.run.progress import ProgressTiles, RunProgress
-from app.pages.run.run_buttons import GONE, EngineSwitch, QueueStatus, RunButtons
+from app.pages.run.run_buttons import GONE, EngineSwitch, QueueStatus, RunButtons, RunMove
 from app.pages.run.search_view import SearchView
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -123,6 +123,11 @@ class Page(QWidget):
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
         self.engines.resume_requested.connect(self.resume)
+        self.moves = RunMove(self._context, self.controls, self)
+        self.moves.message.connect(self.message)
+        self.moves.changed.connect(self._show_buttons)
+        self.moves.sending.connect(lambda words: self.banner.show_message("info", words))
+        self.moves.answered.connect(self._on_resume_answered)
         self.engines.offered.connect(self._show_buttons)
         self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
         self.empty = EmptyState(
@@ -216,6 +221,7 @@ class Page(QWidget):
     def on_shown(self) -> None:
         """The page came to the front: query the available engines, and show what is running if no run was chosen."""
         self.engines.ask()
+        self.moves.ask()
         shows_nothing = self.watcher is None and self.group.path is None
         running = self._context.library.newest_alive() if shows_nothing else None
         if running is not None:
@@ -247,6 +253,7 @@ class Page(QWidget):
         watcher.vanished.connect(self._on_vanished)
         self.comparison.show_run(watcher.folder.path, watcher.state)
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
+        self.moves.show_run(watcher.folder)
         self._pages.setCurrentIndex(1)
         watcher.advanced.connect(self.search.refresh_soon)
         self._show_state()
@@ -413,19 +420,21 @@ class Page(QWidget):
         watcher = self.watcher
         self._context.jobs.resume(
             watcher.folder.path,
-            lambda _: self._on_resume_answered(watcher),
-            lambda sentence: self._on_resume_answered(watcher, sentence),
+            lambda _: self._on_resume_answered(watcher.folder),
+            lambda sentence: self._on_resume_answered(watcher.folder, "error", sentence),
             engine,
         )
 
-    def _on_resume_answered(self, watcher: RunWatcher, mistake: str = "") -> None:
-        if mistake:
-            self.message.emit("error", formatting.sentence(mistake))
-        if watcher is not self.watcher:
+    def _on_resume_answered(self, run: RunFolder, kind: str = "", sentence: str = "") -> None:
+        if sentence:
+            self.message.emit(kind, formatting.sentence(sentence))
+        if self.watcher is None or run is not self.watcher.folder:
             return
         # Not only once it is seen alive: it may end in the same way again before the page refreshes.
         self.controls.resuming = False
-        watcher.refresh_now()
+        self.watcher.refresh_now()
+        self.moves.show_run(run)
+        self._show_outcome()
         self._show_buttons()
 
     def _on_repeated(self, path: str, before: str) -> None:

@@ -1,5 +1,7 @@
 """The buttons of the Run page, and what they do to a run in the queue or with the other engine."""
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -13,19 +15,21 @@ from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_obstacles import result_obstacles
-from app.core.runs.run_spec import read_subject
+from app.core.runs.run_spec import read_model, read_subject
 from app.core.runs.run_status import RunResults, RunStatus
 from app.pages.run.progress import RunProgress
 from app.services.context import AppContext
+from app.services.job import NO_CONSENT, Cancel, Consent, describe_sending
 from app.services.run_watcher import RunWatcher
 from app.widgets.boxes import hbox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.pill import Pill
-from app.widgets.question import Question
+from app.widgets.question import Question, ask_to_run_code
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
+from backend.contract.rpc.machines import MachineConsent, MachineList
 from backend.contract.rpc.protocol import ErrorReply
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import HERE, RunFolder
 
 RESULTS = {
     "try": (tr("Try"), "text"),
@@ -34,6 +38,7 @@ RESULTS = {
 }
 """Key → words, icon."""
 GONE = tr("The run's folder is gone.")
+CANCELLED = tr("Cancelled. The run stays where it was.")
 RESUMING, STARTING = tr("Resuming…"), tr("Starting…")
 SHORT = ("export", "predictions")
 """What shows its icon alone in a narrow window."""
@@ -43,6 +48,11 @@ class RunButtons(QWidget):
     """A run's status, what it has brought, and a menu of what else can be done; no button moves when the state changes."""
 
     resume_requested = Signal()
+    _resume_clicked = Signal()
+    move_requested = Signal(str)
+    """To continue on the machine with that name, or HERE."""
+    cancel_requested = Signal()
+    """To stop moving the run."""
     start_requested = Signal()
     """A run that waits in the queue is to begin now."""
     try_requested = Signal()
@@ -56,8 +66,10 @@ class RunButtons(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.pill = Pill()
-        self.resuming = self._is_gone = False
+        self.resuming = self.can_cancel = self._is_gone = False
         self._offer: EngineOffer | None = None
+        self.places: dict[str, QAction] = {}
+        """Machine, or HERE → the action that continues the run there."""
         self.buttons = {
             "start_now": IconButton(
                 tr("Start now"),
@@ -84,7 +96,7 @@ class RunButtons(QWidget):
             self.menu.addAction(action)
         signals = (
             self.start_requested,
-            self.resume_requested,
+            self._resume_clicked,
             self.try_requested,
             self.predictions_requested,
             self.export_requested,
@@ -93,6 +105,7 @@ class RunButtons(QWidget):
             button.clicked.connect(signal)
         for button in self.buttons.values():
             button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)  # however wide the head is
+        self._resume_clicked.connect(self._on_resume_clicked)
         hbox(1, self.pill, *self.buttons.values(), self.more, spacing=8, parent=self)
         for key in ("start_now", "resume"):  # left of what stays
             self.buttons[key].hide()
@@ -109,9 +122,25 @@ class RunButtons(QWidget):
         if not narrow:
             resume.make_room(tr("Resume"), RESUMING)
 
+    def _on_resume_clicked(self) -> None:
+        (self.cancel_requested if self.can_cancel else self.resume_requested).emit()
+
+    def offer_places(self, names: Iterable[str], present: str) -> None:
+        """Offer to continue on each of these machines, or here, but for the place where the run is."""
+        for action in self.places.values():
+            self.menu.removeAction(action)
+            action.deleteLater()
+        self.places = {}
+        for name in (HERE, *names):
+            if name != present:
+                words = tr("Resume on this computer") if name == HERE else tr("Resume on {machine}", machine=name)
+                action = self.places[name] = QAction(words, self)
+                action.triggered.connect(partial(self.move_requested.emit, name))
+                self.menu.insertAction(self.actions_by_key["duplicate"], action)
+
     def forget(self) -> None:
         """Reset for another run or attempt."""
-        self.resuming, self._is_gone = False, False
+        self.resuming = self.can_cancel = self._is_gone = False
 
     def show_offer(self, offer: EngineOffer | None) -> None:
         """Offer another engine for the same run, or show why not; None if there is none."""
@@ -155,9 +184,12 @@ class RunButtons(QWidget):
         self.buttons["start_now"].setEnabled(not stopping)
         resume = self.buttons["resume"]
         resume.setVisible(outcome.resumable and is_caught_up)
-        resume.setEnabled(not self.resuming)
-        resume.setToolTip("")
-        resume.setText(RESUMING if self.resuming else tr("Resume"))
+        resume.setEnabled(self.can_cancel or not self.resuming)
+        resume.setToolTip(tr("Stop moving the run. It stays where it was.") if self.can_cancel else "")
+        resume.setText(tr("Cancel") if self.can_cancel else RESUMING if self.resuming else tr("Resume"))
+        for action in self.places.values():
+            action.setVisible(outcome.resumable and is_caught_up)
+            action.setEnabled(not self.resuming)
         self.actions_by_key["other_engine"].setVisible(not outcome.alive and self._offer is not None)
         if self.resuming:
             self.actions_by_key["other_engine"].setEnabled(False)
@@ -198,6 +230,94 @@ class QueueStatus(QObject):
             self.message.emit("error", problem)
         self._watcher.refresh_now()
         self._context.library_watcher.refresh_now()
+
+
+class RunMove(QObject):
+    """Offers the other machines to continue a run on, and asks whether a model's own code may run there."""
+
+    message = Signal(str, str)
+    changed = Signal()
+    """What can be done is another thing."""
+    sending = Signal(str)
+    """How far the move is, in words."""
+    answered = Signal(object, str, str)
+    """The RunFolder whose move is over; the kind of message and a sentence if it was not moved."""
+
+    def __init__(self, context: AppContext, controls: RunButtons, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._controls = context, controls
+        self._machines: list[str] = []
+        self._run: RunFolder | None = None
+        self._cancel: Cancel | None = None
+        self.question: Question | None = None
+        controls.move_requested.connect(self.choose)
+        controls.cancel_requested.connect(self.cancel)
+
+    def ask(self) -> None:
+        """Look which machines are described."""
+        self._context.client.ask("machines", {}, self._on_machines, lambda mistake: None)
+
+    def _on_machines(self, found: MachineList) -> None:
+        self._machines = list(found.machines)
+        if self._run is not None:
+            self.show_run(self._run)
+
+    def show_run(self, run: RunFolder) -> None:
+        """Offer the places where this run is not."""
+        self._run, remote = run, run.remote_run()
+        self._controls.offer_places(self._machines, remote.machine if remote else HERE)
+
+    def choose(self, place: str) -> None:
+        """Continue the run there, once the user has approved what code of the model's own runs there."""
+        assert self._run is not None
+        model = read_model(self._run)
+        if place == HERE or not model.runs_code:
+            self._start(self._run, place, NO_CONSENT)
+            return
+        run = self._run
+        self._context.client.ask(
+            "machine_consent",
+            {"name": place, "target": model.name, "revision": model.revision},
+            lambda found: self._on_consent(run, place, found),
+            lambda mistake: self.message.emit("error", formatting.sentence(mistake.message, mistake.field)),
+        )
+
+    def _on_consent(self, run: RunFolder, place: str, found: MachineConsent) -> None:
+        consent = Consent(code_there=True)
+        if found.agreed:
+            self._start(run, place, consent)
+            return
+        self.question = ask_to_run_code(self._controls, place, found.files)
+        self.question.allowed.connect(lambda: self._start(run, place, consent))
+        self.question.open()
+
+    def _start(self, run: RunFolder, place: str, consent: Consent) -> None:
+        self._controls.resuming = self._controls.can_cancel = True
+        self._cancel = self._context.jobs.resume(
+            run.path,
+            lambda _: self._on_over(run),
+            lambda sentence: self._on_over(run, "error" if sentence else "info", sentence or CANCELLED),
+            machine=place,
+            consent=consent,
+            on_progress=lambda progress: self._on_progress(run, describe_sending(progress, place)),
+        )
+        self.changed.emit()
+
+    def _on_progress(self, run: RunFolder, words: str) -> None:
+        if run is self._run:
+            self.sending.emit(words)
+
+    def _on_over(self, run: RunFolder, kind: str = "", sentence: str = "") -> None:
+        self._cancel = None
+        self._controls.can_cancel = False
+        self.answered.emit(run, kind, sentence)
+
+    def cancel(self) -> None:
+        """End the move; what it leaves is said when that is over."""
+        if self._cancel is not None:
+            self._cancel()
+            self._controls.can_cancel = False
+            self.changed.emit()
 
 
 class EngineSwitch(QObject):

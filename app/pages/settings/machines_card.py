@@ -14,11 +14,11 @@ from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.machines import MachineList, MachineState
-from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 EXPLANATION = tr(
-    "Train on a server that you reach with ssh or on a cluster, and watch the run here. Burnish must be installed "
-    "there. It uses your keys and your ssh configuration, and never asks for a password."
+    "Train on a server that you reach with ssh or on a cluster, and watch the run here. It uses your keys and your "
+    "ssh configuration, and never asks for a password."
 )
 SCHEDULERS = {"slurm": "Slurm", "ray": "Ray"}
 JOB_FIELDS = {
@@ -36,6 +36,24 @@ JOB_FIELDS = {
 """Scheduler → setting of its jobs → title and placeholder."""
 
 
+def installing_words(progress: Progress) -> str:
+    """`Downloading packages: 12 of 79`."""
+    words = {
+        "send": tr("Sending Burnish"),
+        "environment": tr("Making an environment"),
+        "packages": tr("Downloading packages"),
+        "install": tr("Installing packages"),
+    }.get(progress.part, progress.part)
+    if not progress.total:
+        return tr("{words}…", words=words)
+    if progress.unit == "bytes":
+        total = formatting.megabytes(progress.total / 1e6)
+        return tr(
+            "{words}: {done} of {total}", words=words, done=formatting.megabytes(progress.done / 1e6), total=total
+        )
+    return tr("{words}: {done} of {total}", words=words, done=f"{progress.done:.0f}", total=f"{progress.total:.0f}")
+
+
 class MachinesCard(Card):
     """One line per machine, and a form for a new one."""
 
@@ -47,11 +65,16 @@ class MachinesCard(Card):
         super().__init__(tr("Other machines"))
         self._client = client
         self._machines: dict[str, dict[str, object]] = {}
+        self._checked = ""
+        """The machine on which Burnish would be installed."""
         self.add(label(EXPLANATION, "faint", wrap=True))
         self.lines = QVBoxLayout()
         self.lines.setSpacing(6)
         self.body.addLayout(self.lines)
         self.banner = Banner()
+        self.install_button = IconButton("", "download", "quiet", clicked=self._on_install)
+        self.install_button.hide()
+        self.banner.buttons.addWidget(self.install_button)
         self.add(self.banner)
         self.name = QLineEdit(placeholderText=tr("lab"))
         self.address = QLineEdit(placeholderText=tr("user@host, or a Host of your ssh configuration"))
@@ -172,8 +195,36 @@ class MachinesCard(Card):
 
     def check(self, name: str) -> None:
         """Connect, and show what is there."""
-        self.banner.show_message("info", tr("Connecting to {name}…", name=name))
-        self._client.ask("check_machine", {"name": name}, partial(self.show_state, name), self._on_mistake)
+        self._show_message("info", tr("Connecting to {name}…", name=name))
+        self._client.ask(
+            "check_machine", {"name": name}, partial(self.show_state, name), partial(self._on_failed_check, name)
+        )
+
+    def _on_failed_check(self, name: str, mistake: ErrorReply) -> None:
+        self._on_mistake(mistake)
+        self._checked = name
+        self.install_button.setText(tr("Install Burnish on {name}", name=name))
+        self.install_button.setToolTip(tr("Copy this version there, and download the packages that it needs"))
+        self.install_button.show()
+
+    def _on_install(self) -> None:
+        name = self._checked
+        self._show_message("info", tr("Connecting to {name}…", name=name))
+        self._client.ask(
+            "install_machine",
+            {"name": name},
+            partial(self._on_installed, name),
+            partial(self._on_failed_check, name),
+            lambda progress: self._show_message("info", installing_words(progress)),
+        )
+
+    def _on_installed(self, name: str, found: MachineState) -> None:
+        self.ask()
+        self.show_state(name, found)
+
+    def _show_message(self, kind: str, words: str) -> None:
+        self.install_button.hide()
+        self.banner.show_message(kind, words)
 
     def _on_saved(self, name: str, answer: MachineList) -> None:
         for field in (self.name, *self._text_fields().values(), self.script_lines):
@@ -198,12 +249,10 @@ class MachinesCard(Card):
             tr("{size} free in {folder}", size=formatting.megabytes(found.free_bytes / 1e6), folder=found.folder),
             found.note,
         ]
-        self.banner.show_message(
-            "success", tr("{name} answers: {parts}.", name=name, parts=" · ".join(filter(None, parts)))
-        )
+        self._show_message("success", tr("{name} answers: {parts}.", name=name, parts=" · ".join(filter(None, parts))))
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        self.banner.show_message("error", formatting.sentence(mistake.message, mistake.field))
+        self._show_message("error", formatting.sentence(mistake.message, mistake.field))
 
     def _show_possible(self) -> None:
         name = self.name.text().strip()

@@ -40,6 +40,8 @@ ANSWERS: dict[str, type] = {
     "save_machine": machines.MachineList,
     "remove_machine": machines.MachineList,
     "check_machine": machines.MachineState,
+    "machine_consent": machines.MachineConsent,
+    "install_machine": machines.MachineState,
     "hub_account": models.HubAccount,
     "hub_login": models.HubAccount,
     "hub_logout": models.HubAccount,

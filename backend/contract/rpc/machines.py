@@ -1,4 +1,5 @@
-"""Questions about other machines: `machines {}`, `save_machine {name, settings}`, `remove_machine {name}`, `check_machine {name}`."""
+"""Questions about other machines: `machines {}`, `save_machine {name, settings}`, `remove_machine {name}`, `check_machine {name}`,
+`machine_consent {name, target, revision}`, `install_machine {name}`."""
 
 from typing import Any
 
@@ -9,6 +10,13 @@ class MachineList(msgspec.Struct, frozen=True):
     """Every described machine: its name and its settings, as in `contract.machines.Machine`."""
 
     machines: dict[str, dict[str, Any]]
+
+
+class MachineConsent(msgspec.Struct, frozen=True):
+    """The code of a model that would run on a machine, and whether the user has approved it there."""
+
+    files: list[str]
+    agreed: bool
 
 
 class MachineState(msgspec.Struct, frozen=True):

@@ -93,6 +93,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Most memory on the accelerator; None on a processor."""
     others: float = 0.0
     """Which part of the processor other programs used meanwhile."""
+    machine: str = ""
+    """The other computer on which it was, by its name among the machines; empty for this one."""
     weights: bool = True
     """Whether with the model's own weights; else they were not here, and drawn by chance."""
 

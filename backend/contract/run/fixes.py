@@ -11,6 +11,8 @@ import msgspec
 from backend.contract.messages import message
 
 CHANGED_AT_RESUME = (
+    "hardware.device",
+    "hardware.devices",
     "hardware.micro_batch_size",
     "hardware.memory_limit",
     "hardware.processes",

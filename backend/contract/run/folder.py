@@ -38,6 +38,8 @@ GROWTH_SECONDS = 60.0
 RECORD_BYTES = 1_000_000
 """A record of a run is a few lines; a larger one is not read."""
 
+HERE = "local"
+"""The name of this computer as the place where a run continues."""
 _HOST = "host-"
 Life = Literal["new", "alive", "ended", "lost"]
 
@@ -367,6 +369,12 @@ class RunFolder:
     def write_exit_record(self, record: ExitRecord) -> None:
         """Written by the supervisor, when the engine's whole process tree is gone."""
         write_json(self.exit, asdict(record))
+
+    def record_attempt_elsewhere(self, attempt: int, *, ends_well: bool) -> None:
+        """Written when the run arrives from another computer, where its last attempt has ended."""
+        state = "" if ends_well else ENDS["interrupt"]
+        self.write_exit_record(ExitRecord(attempt, 0, time.time(), state=state))
+        self.write_process_record(ProcessRecord(attempt, "", "", 0, 0, 0.0))  # not later than what its events say
 
     def is_carried(self) -> bool:
         """Whether a process is running it. If this user cannot read its lock: whether there is no exit record."""

@@ -1,10 +1,11 @@
 """Answers queries about other machines: which are described, and whether one answers."""
 
 from backend.contract import machines
-from backend.contract.rpc.machines import MachineList, MachineState
+from backend.contract.rpc.machines import MachineConsent, MachineList, MachineState
+from backend.contract.rpc.protocol import Progress
 from backend.contract.spec.section import validate
-from backend.helper.query import Arguments, Query, ReportProgress, require
-from backend.remote import connection
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
+from backend.remote import connection, installation
 
 
 def _machines(arguments: Arguments, report: ReportProgress) -> MachineList:
@@ -29,9 +30,27 @@ def _check(arguments: Arguments, report: ReportProgress) -> MachineState:
     return connection.check(require(arguments, "name"))
 
 
+def _install(arguments: Arguments, report: ReportProgress) -> MachineState:
+    name = require(arguments, "name")
+    installation.install(name, lambda part, done, total, unit: report(Progress(done, total, unit, part=part)))
+    return connection.check(name)
+
+
+def _consent(arguments: Arguments, report: ReportProgress) -> MachineConsent:
+    from backend.inference import code_consent  # loads the hub library
+
+    name = require(arguments, "name")
+    target, revision = require(arguments, "target"), str(arguments.get("revision") or "main")
+    found = code_consent.code_of(target, revision, reporting(report))
+    files = [file for one in found for file in one.files]
+    return MachineConsent(files, not found or connection.is_approved(name, {one.code for one in found}))
+
+
 QUERIES = (
     Query("machines", _machines),
     Query("save_machine", _save),
     Query("remove_machine", _remove),
     Query("check_machine", _check),
+    Query("machine_consent", _consent),
+    Query("install_machine", _install),
 )

@@ -21,8 +21,11 @@ from app.pages.run.page import Page
 from app.pages.run.plots import MetricPlots
 from app.services import run_watcher
 from app.services.context import AppContext
+from app.services.job import NO_CONSENT
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from backend.contract.resources import resource
+from backend.contract.rpc.machines import MachineList
+from backend.contract.rpc.protocol import Progress
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
@@ -623,8 +626,13 @@ def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
 class PendingResume:
     """Keeps what is to be called when a resume is answered."""
 
-    def resume(self, run, on_started, on_error, engine="") -> None:
-        self.on_started, self.on_error = on_started, on_error
+    def resume(self, run, on_started, on_error, engine="", *, machine="", consent=NO_CONSENT, on_progress=None):
+        self.on_started, self.on_error, self.on_progress = on_started, on_error, on_progress
+        self.machine, self.consent, self.is_cancelled = machine, consent, False
+        return self.cancel
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
 
 
 def test_a_resume_that_ends_in_the_same_way_may_be_tried_again(context, shown, monkeypatch):
@@ -634,6 +642,38 @@ def test_a_resume_that_ends_in_the_same_way_may_be_tried_again(context, shown, m
     assert panel.controls.buttons["resume"].text() == "Resuming…"
     pending.on_started(str(panel.path))
     assert panel.controls.buttons["resume"].isEnabled()
+
+
+def test_a_run_continues_on_another_machine_and_the_move_can_be_cancelled(context, shown, monkeypatch):
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.moves._on_machines(MachineList({"lab": {}}))
+    assert [action.text() for action in panel.controls.places.values()] == ["Resume on lab"]
+    panel.controls.places["lab"].trigger()
+    assert pending.machine == "lab"
+    pending.on_progress(Progress(120e6, 300e6, "bytes", part="send"))
+    assert panel.banner.text() == "Sending data: 120 of 300 MB"
+    resume = panel.controls.buttons["resume"]
+    assert (resume.text(), resume.isEnabled()) == ("Cancel", True)
+    resume.click()
+    assert pending.is_cancelled
+    assert not resume.isEnabled()
+    pending.on_error("")
+    assert (resume.text(), resume.isEnabled()) == ("Resume", True)
+    assert panel.banner.text() != "Sending data: 120 of 300 MB"
+
+
+def test_a_run_elsewhere_comes_back_to_this_computer(context, shown, monkeypatch, runs: Path):
+    (runs / "sentiment-failed" / "remote.json").write_text('{"machine": "lab", "run": "/far/run"}')
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.moves._on_machines(MachineList({"lab": {}, "cluster": {}}))
+    assert [action.text() for action in panel.controls.places.values()] == [
+        "Resume on this computer",
+        "Resume on cluster",
+    ]
+    panel.controls.places["local"].trigger()
+    assert pending.machine == "local"
 
 
 def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, shown, monkeypatch):

@@ -34,6 +34,7 @@ CALLS: dict[str, tuple[int, str]] = {
     "hub search": (2, "offline"),
     "consents --json": (0, "consents"),
     "machines check nothing": (2, "there is no machine nothing"),
+    "machines install nothing": (2, "there is no machine nothing"),
     "adopt nothing:run": (2, "there is no machine nothing"),
     "describe --no-devices": (0, "text_classification"),
     "doctor": (0, "torch"),

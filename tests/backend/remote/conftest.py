@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract import spec_file
 from backend.contract.machines import Machine, write_machines
 from backend.contract.processes import python_command
-from backend.contract.resources import resource
 from tests import in_process
-from tests.backend.remote.remote_runs import Burnish
+from tests.backend.remote.remote_runs import Burnish, write_spec
 
 NAME = "lab"
 
@@ -74,18 +71,4 @@ def burnish(tmp_path: Path, runs: Path) -> Burnish:
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """Two steps of the demo; the files' names are relative to the spec."""
-    shutil.copytree(resource("demo", "bert-tiny"), tmp_path / "bert")
-    lines = resource("demo", "sentiment", "train.csv").read_text(encoding="utf-8").splitlines()[:49]
-    (tmp_path / "reviews.csv").write_text("\n".join(lines), encoding="utf-8")
-    values = {
-        "version": 1,
-        "name": "reviews",
-        "task": {"type": "text_classification"},
-        "model": {"name_or_path": "bert"},
-        "data": {"source": "files", "train": "reviews.csv", "validation": 0.25, "columns": {"text": "text", "label": "label"}},
-        "training": {"max_steps": 2, "batch_size": 8, "learning_rate": 1e-4, "epochs": 1, "warmup": 0},
-        "hardware": {"engine": "torch", "device": "cpu"},
-    }  # fmt: skip
-    path = tmp_path / "spec.yaml"
-    path.write_text(spec_file.dump(values), encoding="utf-8")
-    return path
+    return write_spec(tmp_path)

@@ -13,6 +13,7 @@ esac
 if [ "$1" = --test-only ]; then echo "sbatch: Job 1 to start at 2026-11-27T15:00:00 on nodes n1" >&2; exit; fi
 script=$2; shift 2
 echo PENDING > "$here/state"; echo $(($(cat "$here/job") + 1)) > "$here/job"; job=$(cat "$here/job")
+pwd > "$here/place"
 ( while [ "$(cat "$here/state")" != CANCELLED ]; do
     if [ -e "$here/hold" ]; then sleep 0.05; continue; fi
     rm -f "$here/requeued"
@@ -24,9 +25,13 @@ echo PENDING > "$here/state"; echo $(($(cat "$here/job") + 1)) > "$here/job"; jo
     [ -s "$here/ended" ] && mv "$here/ended" "$here/state"
     break
   done ) > /dev/null 2>&1 &
+[ -e "$here/deaf" ] && { echo "sbatch: error: Batch job submission failed: Socket timed out" >&2; exit 1; }
 echo "$job"
 """,
     "squeue": r"""
+case "$*" in *--user=*)
+  [ -e "$here/state" ] && echo "$(cat "$here/job")|$(cat "$here/state")|$(cat "$here/place")"; exit;;
+esac
 [ -e "$here/state" ] || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; }
 echo "$(cat "$here/state")|Resources|2026-11-27T15:30:00|2026-11-27T19:30:00"
 """,
@@ -54,6 +59,10 @@ class FakeSlurm:
     def hold(self) -> None:
         """Keep jobs pending."""
         (self._folder / "hold").touch()
+
+    def lose_answers(self) -> None:
+        """From now on jobs are submitted, but `sbatch` does not get to know it."""
+        (self._folder / "deaf").touch()
 
     def release(self) -> None:
         """Let jobs start."""

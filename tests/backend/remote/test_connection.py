@@ -10,7 +10,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.remote import protocol
-from backend.remote.connection import agent_command, connect, describe_failure
+from backend.remote.connection import agent_script, connect, describe_failure, remote_command
 from backend.remote.protocol import ConnectionLost
 from backend.remote.tree import tree_name
 
@@ -189,7 +189,7 @@ def test_other_major_version_of_the_contract_is_refused(machine: Machine, use_ss
 
 
 def test_no_password_is_asked_and_no_key_is_lent(machine: Machine) -> None:
-    command = agent_command(machine)
+    command, _ = remote_command(machine, agent_script(machine))
     assert {"BatchMode=yes", "ForwardAgent=no", "ClearAllForwardings=yes"} <= set(command)
     assert command[command.index("--") + 1] == machine.address
 

@@ -78,6 +78,20 @@ def test_pending_job_says_why_and_leaves_the_queue(burnish: Burnish, cluster: Fa
     assert (_line(burnish)["state"], cluster.state) == ("stopped", "CANCELLED")
 
 
+def test_job_whose_submission_timed_out_is_found_and_not_submitted_twice(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    cluster.hold()
+    cluster.lose_answers()
+    near = _start(burnish, spec, runs)
+    until(near.waits)
+    [far] = run_folders(place / "runs")
+    assert (far.job_record(), near.job_record()) != (None, None)
+    far.write_job_record(JobRecord(""))  # the login node went down between the submission and its record
+    slurm.submit(far, "#!/bin/sh\n", ())
+    assert far.job_record() == JobRecord("1")
+    burnish("stop", near.path)
+    until(lambda: near.life() == "ended")
+
+
 def test_request_before_the_engine_lives_is_not_lost(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
     near = _start(burnish, spec, runs, *ENDLESS)
     until(lambda: (record := near.job_record()) and record.state == "running")

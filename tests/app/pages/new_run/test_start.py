@@ -1,13 +1,17 @@
 """Starting a run from New run: the plan is waited for, and a warning that it has is asked about first."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QPushButton
 
+from app.pages.new_run.draft_checks import CODE
 from app.pages.new_run.page import Page
 from app.services.job import Jobs
+from backend.contract.rpc.machines import MachineConsent
+from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import MeasuredTime
 from tests.app.pages.small_helper import FULL_DISK
 
@@ -34,7 +38,7 @@ def jobs(page) -> Jobs:
 def started(jobs, monkeypatch) -> list[dict[str, Any]]:
     """The options of what was started."""
     runs: list[dict[str, Any]] = []
-    monkeypatch.setattr(jobs, "start", lambda *given, **options: runs.append(options))
+    monkeypatch.setattr(jobs, "start", lambda *given, on_progress, **options: runs.append(options))
     return runs
 
 
@@ -42,7 +46,7 @@ def started(jobs, monkeypatch) -> list[dict[str, Any]]:
 def submitted(jobs, monkeypatch) -> list[tuple[dict[str, Any], bool]]:
     """The specs of what was started, and whether in the queue."""
     runs: list[tuple[dict[str, Any], bool]] = []
-    monkeypatch.setattr(jobs, "start", lambda spec, *given, queue, machine: runs.append((spec, queue)))
+    monkeypatch.setattr(jobs, "start", lambda spec, *given, queue, machine, on_progress: runs.append((spec, queue)))
     return runs
 
 
@@ -77,6 +81,47 @@ def test_a_run_that_does_not_fit_here_starts_on_another_machine(qtbot, demo, sta
     assert demo.start_bar.machines[0].isEnabled()
     demo.start_bar.machines[0].trigger()
     assert started == [{"queue": False, "machine": "lab"}]
+
+
+def test_code_of_a_model_is_asked_about_for_each_machine(qtbot, demo, started, jobs, monkeypatch):
+    consents: list[bool] = []
+    monkeypatch.setattr(jobs, "start", lambda *given, **options: consents.append(given[3].code_there))
+    monkeypatch.setattr(
+        demo._context.client,
+        "ask",
+        lambda query, about, on_answer, on_mistake: on_answer(MachineConsent(["model.py"], about["name"] == "lab")),
+    )
+    model = msgspec.structs.replace(demo.checks.model, needs_remote_code=True)
+    monkeypatch.setattr(demo.checks, "model", model)
+    monkeypatch.setitem(demo.checks.problems, "model", CODE)  # not approved here, which says nothing of a machine
+    demo.start_bar.show_machines(["lab", "cluster"])
+    for action in demo.start_bar.machines:
+        demo.starter._set_busy(False)
+        action.setEnabled(True)
+        action.trigger()
+    assert consents == [True]
+    assert demo.starter.question is not None
+    assert "model.py" in demo.starter.question.informativeText()
+    answer(demo, "Allow on cluster")
+    assert consents == [True, True]
+
+
+def test_copy_to_a_machine_shows_how_far_it_is_and_can_be_cancelled(demo, jobs, monkeypatch):
+    calls: dict[str, Any] = {}
+
+    def start(spec, on_started, on_error, consent, **options: Any) -> Callable[[], None]:
+        calls.update(options, on_error=on_error)
+        return lambda: calls.update(cancelled=True)
+
+    monkeypatch.setattr(jobs, "start", start)
+    demo.start(machine="lab")
+    calls["on_progress"](Progress(120e6, 300e6, "bytes", part="send"))
+    bar = demo.start_bar
+    assert (bar.reason.text(), bar.start.text()) == ("Sending data: 120 of 300 MB", "Cancel")
+    bar.start.click()
+    assert calls["cancelled"]
+    calls["on_error"]("")
+    assert bar.start.text() == "Start training"
 
 
 def test_what_blocks_the_start_blocks_it_on_every_machine(demo, started):
