@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -626,7 +626,9 @@ def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
 class PendingResume:
     """Keeps what is to be called when a resume is answered."""
 
-    def resume(self, run, on_started, on_error, engine="", *, machine="", consent=NO_CONSENT, on_progress=None):
+    on_progress: Callable[[Progress], None]
+
+    def resume(self, run, on_started, on_error, engine="", *, machine="", consent=NO_CONSENT, on_progress):
         self.on_started, self.on_error, self.on_progress = on_started, on_error, on_progress
         self.machine, self.consent, self.is_cancelled = machine, consent, False
         return self.cancel

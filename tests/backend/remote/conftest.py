@@ -12,7 +12,7 @@ import pytest
 from backend.contract.machines import Machine, write_machines
 from backend.contract.processes import python_command
 from tests import in_process
-from tests.backend.remote.remote_runs import Burnish, write_spec
+from tests.backend.remote.remote_runs import Burnish, make_machine, write_spec
 
 NAME = "lab"
 
@@ -47,7 +47,7 @@ def machine(place: Path, tmp_path: Path, use_ssh: Callable[[str], None], monkeyp
     burnish.write_text(f'#!/bin/sh\nexec {shlex.join(python_command("backend"))} "$@"\n')
     burnish.chmod(0o755)
     use_ssh('exec sh -c "$last"')
-    found = Machine(address="someone@lab", folder=str(place), command=str(burnish))
+    found = make_machine(address="someone@lab", folder=str(place), command=str(burnish))
     write_machines({NAME: found})
     assert sys.executable in burnish.read_text()
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.contract import spec_file
+from backend.contract.machines import Machine
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 
@@ -17,6 +18,11 @@ def losses(folder: RunFolder) -> list[float]:
     """The loss of every step in the run's events."""
     lines = map(json.loads, folder.events.read_text().splitlines()) if folder.events.exists() else ()
     return [line["loss"] for line in lines if line["event"] == "StepFinished"]
+
+
+def make_machine(**settings: object) -> Machine:
+    """A machine with these settings."""
+    return Machine.model_validate(settings)
 
 
 def write_spec(folder: Path) -> Path:

@@ -78,7 +78,7 @@ def test_pieces_that_nobody_came_back_for_are_deleted(machine: Machine, place: P
     for name, age in (("a" * 64, agent.KEPT_SECONDS + 60), ("b" * 64, 60.0)):
         path = place / "files" / f"{name}.part"
         path.touch()
-        os.utime(path, (time.time() - age,) * 2)
+        os.utime(path, (time.time() - age, time.time() - age))
     with connect("lab", machine):
         pass
     assert _names(place) == [f"{'b' * 64}.part"]

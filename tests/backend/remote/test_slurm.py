@@ -21,7 +21,7 @@ from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
 from backend.remote import mirror, slurm
 from tests.backend.remote.fake_slurm import FakeSlurm
-from tests.backend.remote.remote_runs import Burnish, losses
+from tests.backend.remote.remote_runs import Burnish, losses, make_machine
 
 Until = Callable[[Callable[[], object]], None]
 pytestmark = pytest.mark.skipif(shutil.which("setsid") is None, reason="needs the program setsid")
@@ -46,7 +46,9 @@ def cluster(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, until:
         f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(Path.cwd()))} exec {python} -c {shlex.quote(_PROGRAM)} "$@"\n'
     )
     burnish.chmod(0o755)
-    write_machines({"cluster": Machine(scheduler="slurm", folder=str(place), command=str(burnish), time="1:00:00")})
+    write_machines(
+        {"cluster": make_machine(scheduler="slurm", folder=str(place), command=str(burnish), time="1:00:00")}
+    )
     yield fake
     subprocess.run(["scancel", "1"], check=True)
     until(lambda: all(folder.life() != "alive" for folder in run_folders(place / "runs")))
@@ -345,14 +347,14 @@ def test_script_has_what_the_machine_says(burnish: Burnish, cluster: FakeSlurm, 
 
 
 def test_run_of_several_hosts_is_a_task_on_each_node() -> None:
-    script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"engine": "jax", "hosts": 4}})
+    script = slurm.batch_script(make_machine(scheduler="slurm"), {"hardware": {"engine": "jax", "hosts": 4}})
     assert "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=1\n" in script
     assert '\nsrun burnish resume "$run" "$@" &' in script
 
 
 @pytest.mark.parametrize("hosts", ["2\ntouch hurt", [4], None])
 def test_number_of_hosts_of_a_stranger_is_no_line_of_the_script(hosts: object) -> None:
-    script = slurm.batch_script(Machine(scheduler="slurm"), {"hardware": {"hosts": hosts}})
+    script = slurm.batch_script(make_machine(scheduler="slurm"), {"hardware": {"hosts": hosts}})
     assert "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n" in script
     assert "hurt" not in script
 
@@ -369,7 +371,7 @@ def test_job_whose_run_is_to_end_is_not_queued_again(cluster: FakeSlurm, tmp_pat
     program = tmp_path / "saves"
     program.write_text(_SAVES_WHEN_WARNED)
     program.chmod(0o755)
-    script = slurm.batch_script(Machine(scheduler="slurm", command=str(program)), {})
+    script = slurm.batch_script(make_machine(scheduler="slurm", command=str(program)), {})
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "job.sh").write_text(script)
     job = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path / "run", env={**os.environ, "STOP": request_name})
@@ -384,7 +386,7 @@ def test_options_change_the_run_once(tmp_path: Path, restarts: str, started: int
     program = tmp_path / "burnish"
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > got\n')
     program.chmod(0o755)
-    (tmp_path / "job.sh").write_text(slurm.batch_script(Machine(scheduler="slurm", command=str(program)), {}))
+    (tmp_path / "job.sh").write_text(slurm.batch_script(make_machine(scheduler="slurm", command=str(program)), {}))
     (tmp_path / "process.json").touch()
     os.utime(tmp_path / "job.sh", (2, 2))
     os.utime(tmp_path / "process.json", (started, started))
@@ -406,7 +408,7 @@ def test_hostile_names_do_nothing_in_the_script(tmp_path: Path, name: str) -> No
     program = tmp_path / f"burnish {name}"
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > got\n')
     program.chmod(0o755)
-    machine = Machine(scheduler="slurm", command=str(program))
+    machine = make_machine(scheduler="slurm", command=str(program))
     done = subprocess.run(
         ["bash", "-s", "--", name], input=slurm.batch_script(machine, {"name": name}), text=True, cwd=tmp_path / name
     )
@@ -417,7 +419,7 @@ def test_hostile_names_do_nothing_in_the_script(tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", [*HOSTILE, "a\n#SBATCH --account=other"])
 def test_job_name_stays_on_its_line(name: str) -> None:
-    lines = slurm.batch_script(Machine(scheduler="slurm"), {"name": name}).splitlines()
+    lines = slurm.batch_script(make_machine(scheduler="slurm"), {"name": name}).splitlines()
     header = lines[1].removeprefix("#SBATCH --job-name=")
     assert not {" ", "'", '"', "$", "`", ";", "\\"} & set(header)
     assert lines[2] == "#SBATCH --output=job-%j.log"
