@@ -628,7 +628,7 @@ class PendingResume:
 
     on_progress: Callable[[Progress], None]
 
-    def resume(self, run, on_started, on_error, engine="", *, machine="", consent=NO_CONSENT, on_progress):
+    def resume(self, run, on_started, on_error, engine="", *, machine="", consent=NO_CONSENT, on_progress=print):
         self.on_started, self.on_error, self.on_progress = on_started, on_error, on_progress
         self.machine, self.consent, self.is_cancelled = machine, consent, False
         return self.cancel
