@@ -123,11 +123,7 @@ class Page(QWidget):
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
         self.engines.resume_requested.connect(self.resume)
-        self.moves = RunMove(self._context, self.controls, self)
-        self.moves.message.connect(self.message)
-        self.moves.changed.connect(self._show_buttons)
-        self.moves.sending.connect(lambda words: self.banner.show_message("info", words))
-        self.moves.answered.connect(self._on_resume_answered)
+        self.moves = self._make_moves()
         self.engines.offered.connect(self._show_buttons)
         self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
         self.empty = EmptyState(
@@ -147,6 +143,14 @@ class Page(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._pages)
+
+    def _make_moves(self) -> RunMove:
+        moves = RunMove(self._context, self.controls, self)
+        moves.message.connect(self.message)
+        moves.changed.connect(self._show_buttons)
+        moves.sending.connect(lambda words: self.banner.show_message("info", words))
+        moves.answered.connect(self._on_resume_answered)
+        return moves
 
     def _body(self) -> QWidget:
         body = QWidget(self._pages)
