@@ -49,6 +49,34 @@ def _strike(trial: Trial, victim: str) -> str:
     return ""
 
 
+def strike_in_checkpoint(trial: Trial) -> None:
+    """Kill engine and supervisor as soon as a checkpoint appears that is being written."""
+    before = set(trial.folder.checkpoints.glob("*"))
+
+    def is_writing() -> bool:
+        trial.resume_if_ended()
+        return bool(set(trial.folder.checkpoints.glob("*")) - before) or trial.is_over()
+
+    trial.until(is_writing)
+    for victim in ("engine", "supervisor"):
+        trial.strike(victim)
+
+
+@pytest.mark.slow
+def test_kill_while_a_checkpoint_is_written_costs_no_more_than_that_one(
+    begin, undisturbed, chance: random.Random, record_property: Record
+) -> None:
+    trial = begin(LOCAL)
+    trial.start()
+    for step in draw_moments(chance, KILLS):
+        trial.reach(step)
+        strike_in_checkpoint(trial)
+        record_property("fault", (LOCAL.name, "while a checkpoint is written", 1))
+    trial.carry_to_end()
+    assert_same(trial.folder, undisturbed(LOCAL))
+    trial.assert_nothing_is_left()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(

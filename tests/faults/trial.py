@@ -19,7 +19,7 @@ from backend import process_tree
 from backend.commands.runs import summary
 from backend.contract.machines import Machine, write_machines
 from backend.contract.processes import python_command
-from backend.contract.run.events import EvaluationFinished, RunResumed, StepFinished
+from backend.contract.run.events import CheckpointSaved, EvaluationFinished, RunResumed, StepFinished, decode_all
 from backend.contract.run.folder import RunFolder, run_folders
 
 MARKER = "BURNISH_FAULTS"
@@ -59,9 +59,10 @@ class Trial:
 
     def start(self, **sections: Any) -> None:
         """Start the run, and find its folder."""
-        spec = self.burnish.spec(
-            **{name: {**SPEC.get(name, {}), **sections.get(name, {})} for name in {*SPEC, *sections}}
-        )
+        changed: dict[str, Any] = {
+            name: {**SPEC.get(name, {}), **sections.get(name, {})} for name in {*SPEC, *sections}
+        }
+        spec = self.burnish.spec("spec.yaml", **changed)
         self._command("train", str(spec), *self.launcher.arguments)
         self.folder = self.until(lambda: next(iter(run_folders(self.burnish.runs)), None))
         self.until(lambda: self.folder.process_record() or self._has_no_command())
@@ -209,8 +210,34 @@ def numbers(folder: RunFolder) -> dict[str, Any]:
     }
 
 
+def assert_nothing_was_repeated(folder: RunFolder) -> None:
+    """Every attempt continued from the newest checkpoint that had been announced: an older one would give the same numbers, later."""
+    saved = 0
+    for event in events_of(folder):
+        if isinstance(event, CheckpointSaved):
+            saved = event.step
+        elif isinstance(event, RunResumed):
+            assert event.from_step >= saved, (
+                f"attempt {event.attempt} repeats the steps after {event.from_step}, although {saved} was saved"
+            )
+            saved = event.from_step
+
+
+def assert_copied(folder: RunFolder) -> None:
+    """Of a run on another machine every line of its events is here, in order, and each line here can be read."""
+    remote = folder.remote_run()
+    if remote is None:
+        return
+    here, there = (one.events.read_bytes().splitlines() for one in (folder, RunFolder(remote.run)))
+    assert len(list(decode_all(here))) == len(here)
+    own = set(here) - set(there)
+    assert [line for line in here if line not in own] == there
+
+
 def assert_same(folder: RunFolder, undisturbed: dict[str, Any]) -> None:
-    """The run ended with exactly the numbers of the undisturbed one."""
+    """The run ended with exactly the numbers of the undisturbed one, and took no way round."""
+    assert_nothing_was_repeated(folder)
+    assert_copied(folder)
     found = numbers(folder)
     assert found["losses"] == undisturbed["losses"]
     for name, values in undisturbed.items():
@@ -289,7 +316,11 @@ def _prepare_ssh(burnish: Burnish) -> None:
     }
     os.environ["BURNISH_CONFIG"] = burnish.environment["BURNISH_CONFIG"]  # undone by the fixture
     write_machines(
-        {"lab": Machine(address="someone@lab", folder=str(far / "burnish"), command=str(programs / "burnish"))}
+        {
+            "lab": Machine.model_validate(
+                {"address": "someone@lab", "folder": str(far / "burnish"), "command": str(programs / "burnish")}
+            )
+        }
     )
 
 
