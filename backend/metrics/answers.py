@@ -7,6 +7,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,19 +94,11 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
     return Resampling(ratios(sums), {"exact_match": right[known > 0] > 0})
 
 
-_TASKS = ("question_answering",)
+_metric = partial(
+    Metric, greater_is_better=True, range=(0, 1), tasks=("question_answering",), score=_score, resampling=_resampling
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "exact_match",
-        "Exact match",
-        greater_is_better=True,
-        range=(0, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
+    _metric("loss", "Loss", greater_is_better=False, range=(0, None)),
+    _metric("exact_match", "Exact match"),
+    _metric("f1", "F1"),
 )

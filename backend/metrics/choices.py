@@ -1,5 +1,6 @@
 """Choice scores: how often the right choice was the most likely one."""
 
+from functools import partial
 from typing import Any
 
 from backend.contract.metrics import Metric
@@ -23,12 +24,10 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
     return Resampling(ratios(sums), {"accuracy": right[known > 0] > 0})
 
 
-_TASKS = ("multiple_choice",)
+_metric = partial(
+    Metric, greater_is_better=True, range=(0, 1), tasks=("multiple_choice",), score=_score, resampling=_resampling
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
+    _metric("loss", "Loss", greater_is_better=False, range=(0, None)),
+    _metric("accuracy", "Accuracy"),
 )

@@ -1,6 +1,7 @@
 """Scores of labels: accuracy, F1, precision and recall, Matthews' correlation."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,49 +111,17 @@ def _cell_scores(cells: np.ndarray, of_actual: Any, of_predicted: Any, share_of_
     return found | {"combined": (found["accuracy"] + found["f1"]) / 2}
 
 
-_TASKS = ("text_classification",)
+_metric = partial(
+    Metric, greater_is_better=True, range=(0, 1), tasks=("text_classification",), score=_score, resampling=_resampling
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
-    Metric(
-        "precision",
-        "Precision",
-        greater_is_better=True,
-        range=(0, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric(
-        "recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "combined", "Combined", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "f1_macro", "Macro F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "f1_weighted",
-        "Weighted F1",
-        greater_is_better=True,
-        range=(0, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric(
-        "matthews",
-        "Matthews correlation",
-        greater_is_better=True,
-        range=(-1, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
+    _metric("loss", "Loss", greater_is_better=False, range=(0, None)),
+    _metric("accuracy", "Accuracy"),
+    _metric("f1", "F1"),
+    _metric("precision", "Precision"),
+    _metric("recall", "Recall"),
+    _metric("combined", "Combined"),
+    _metric("f1_macro", "Macro F1"),
+    _metric("f1_weighted", "Weighted F1"),
+    _metric("matthews", "Matthews correlation", range=(-1, 1)),
 )

@@ -1,5 +1,6 @@
 """Scores of numbers: mean squared error, Pearson's and Spearman's correlation and their mean, as for STS-B of GLUE."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,30 +71,12 @@ def _counted_ranks(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
     return (np.cumsum(each, axis=1) - each / 2)[:, place]
 
 
-_TASKS = ("text_regression",)
+_metric = partial(
+    Metric, greater_is_better=True, range=(-1, 1), tasks=("text_regression",), score=_score, resampling=_resampling
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "pearson", "Pearson", greater_is_better=True, range=(-1, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "spearman",
-        "Spearman",
-        greater_is_better=True,
-        range=(-1, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric(
-        "combined",
-        "Combined",
-        greater_is_better=True,
-        range=(-1, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
+    _metric("loss", "Loss", greater_is_better=False, range=(0, None)),
+    _metric("pearson", "Pearson"),
+    _metric("spearman", "Spearman"),
+    _metric("combined", "Combined"),
 )

@@ -1,5 +1,6 @@
 """Tag scores: of whole entities as seqeval counts them, or of single tags if they follow no scheme."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -193,25 +194,13 @@ def _unit_scores(
     }
 
 
-_TASKS = ("token_classification",)
+_metric = partial(
+    Metric, greater_is_better=True, range=(0, 1), tasks=("token_classification",), score=_score, resampling=_resampling
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling),
-    Metric(
-        "precision",
-        "Precision",
-        greater_is_better=True,
-        range=(0, 1),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric(
-        "recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
+    _metric("loss", "Loss", greater_is_better=False, range=(0, None)),
+    _metric("f1", "F1"),
+    _metric("precision", "Precision"),
+    _metric("recall", "Recall"),
+    _metric("accuracy", "Accuracy"),
 )

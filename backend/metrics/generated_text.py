@@ -223,7 +223,6 @@ def _replace(character: str) -> str:
     return " " if unicodedata.category(character)[0] in "PSZ" else character
 
 
-_TASKS = ("causal_lm", "seq2seq_lm")
 _RESAMPLINGS: dict[Kind, ResamplingOf] = {
     "bleu": _of_draws(_draw_sacrebleu("bleu")),
     "chrf": _of_draws(_draw_sacrebleu("chrf")),
@@ -238,19 +237,19 @@ _SCORES: dict[Kind, Score] = {
 }
 
 
-def _declare(kind: Kind, highest: int) -> dict[str, Any]:
-    return {
-        "greater_is_better": True, "range": (0, highest), "tasks": _TASKS,
-        "score": _SCORES[kind], "resampling": _RESAMPLINGS[kind],
-    }  # fmt: skip
+def _metric(name: str, title: str, kind: Kind, highest: int = 1) -> Metric:
+    return Metric(
+        name, title, greater_is_better=True, range=(0, highest),
+        tasks=("causal_lm", "seq2seq_lm"), score=_SCORES[kind], resampling=_RESAMPLINGS[kind],
+    )  # fmt: skip
 
 
 METRICS = (
-    Metric("bleu", "BLEU", **_declare("bleu", 100)),
-    Metric("chrf", "chrF", **_declare("chrf", 100)),
-    Metric("rouge1", "ROUGE-1", **_declare("rouge", 1)),
-    Metric("rouge2", "ROUGE-2", **_declare("rouge", 1)),
-    Metric("rougeL", "ROUGE-L", **_declare("rouge", 1)),
-    Metric("rougeLsum", "ROUGE-Lsum", **_declare("rouge", 1)),
-    Metric("exact_match", "Exact match", **_declare("exact_match", 1)),
+    _metric("bleu", "BLEU", "bleu", 100),
+    _metric("chrf", "chrF", "chrf", 100),
+    _metric("rouge1", "ROUGE-1", "rouge"),
+    _metric("rouge2", "ROUGE-2", "rouge"),
+    _metric("rougeL", "ROUGE-L", "rouge"),
+    _metric("rougeLsum", "ROUGE-Lsum", "rouge"),
+    _metric("exact_match", "Exact match", "exact_match"),
 )

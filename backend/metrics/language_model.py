@@ -1,5 +1,6 @@
 """Scores of predicted tokens: mean loss, perplexity and accuracy."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,21 +35,16 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
     return Resampling(scores)
 
 
-_TASKS = ("causal_lm", "masked_lm", "seq2seq_lm")
+_metric = partial(
+    Metric,
+    greater_is_better=False,
+    range=(0, None),
+    tasks=("causal_lm", "masked_lm", "seq2seq_lm"),
+    score=_score,
+    resampling=_resampling,
+)
 METRICS = (
-    Metric(
-        "loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
-    Metric(
-        "perplexity",
-        "Perplexity",
-        greater_is_better=False,
-        range=(1, None),
-        tasks=_TASKS,
-        score=_score,
-        resampling=_resampling,
-    ),
-    Metric(
-        "accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score, resampling=_resampling
-    ),
+    _metric("loss", "Loss"),
+    _metric("perplexity", "Perplexity", range=(1, None)),
+    _metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1)),
 )
