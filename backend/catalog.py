@@ -17,7 +17,7 @@ PACKAGES = (
     "burnish", "torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors", "huggingface-hub",
     "pyarrow", "numpy", "pydantic", "PySide6-Essentials", "pyqtgraph", "jax", "flax", "optax", "orbax-checkpoint",
 )  # fmt: skip
-LISTED = ("contract", "metrics", "tasks", "data/sources", "engines", "adapters")
+LISTED = ("contract", "metrics", "tasks", "data/sources", "engines", "adapters", "mirrors")
 """Folders of the backend whose files decide what the catalog says."""
 
 

@@ -10,6 +10,7 @@ from backend.contract.catalog import (
     Catalog,
     EngineEntry,
     MetricEntry,
+    MirrorEntry,
     OptimizerEntry,
     Preset,
     SourceEntry,
@@ -40,6 +41,10 @@ def build_catalog(versions: dict[str, str]) -> Catalog:
         adapters=[
             AdapterEntry(name, one.title, one.description, _schema(one.Settings))
             for name, one in registry.all_of("adapter").items()
+        ],
+        mirrors=[
+            MirrorEntry(name, one.title, one.description, _schema(one.Settings))
+            for name, one in registry.all_of("mirror").items()
         ],
         metrics=[*_task_metrics(), *(_metric(name, metric) for name, metric in registry.all_of("metric").items())],
         tokenizer_training=_schema(TokenizerTraining),

@@ -1,4 +1,4 @@
-"""Finds tasks, sources, engines, metrics, failures and other plugins by file name, so that a new one is listed nowhere.
+"""Finds tasks, sources, engines, metrics, mirrors, failures and other plugins by file name, so that a new one is listed nowhere.
 
 Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded on first
 use; a broken one is named in `problems` and left out.
@@ -23,6 +23,7 @@ _ROOMS = {
     "adapter": ("backend.adapters", "ADAPTER"),
     "family": ("backend.engines.jax.models", "FAMILY"),
     "launcher": ("backend.launchers", "LAUNCHER"),
+    "mirror": ("backend.mirrors", "MIRROR"),
     "failure": ("backend.training.failures", "FAILURE"),
     "metrics": ("backend.metrics", "METRICS"),
 }
@@ -35,6 +36,7 @@ PLUGGED = {
     "source": ("title", "description", "path_fields", "Settings", "read", "read_file"),
     "optimizer": ("title", "description", "Settings", "state_per_weight", "make"),
     "metric": ("title", "tasks", "greater_is_better", "score"),
+    "mirror": ("title", "description", "Settings", "check", "open"),
 }  # fmt: skip
 """Kinds that installed packages may add to (a metric of theirs is measured where a spec names it), as entry points of `burnish.<kind>s`, and what such an object must have."""
 

@@ -125,6 +125,7 @@ SETTINGS = {
         "token": tr("Sign in to the Hub"),
         "consents": tr("Approved custom model code"),
         "machines": tr("Machines for training (ssh)"),
+        "trackers": tr("Trackers (TensorBoard, MLflow, W&B, Trackio)"),
         "desktop_messages": tr("Desktop notifications"),
         "csv_bom": tr("UTF-8 BOM in CSV files"),
         "csv_defuse": tr("Escape formulas in CSV files"),

@@ -41,6 +41,7 @@ def _format_catalog(catalog: "Catalog") -> str:
     lines += [f"  {one.name:<22} {one.missing or one.description}" for one in catalog.engines]
     lines += ["optimizers", *(f"  {one.name:<22} {one.description}" for one in catalog.optimizers)]
     lines += ["adapters", *(f"  {one.name:<22} {one.description}" for one in catalog.adapters)]
+    lines += ["trackers", *(f"  {one.name:<22} {one.description}" for one in catalog.mirrors)]
     lines += ["metrics", *(f"  {one.name:<22} {_direction(one)}" for one in catalog.metrics)]
     if catalog.problems:
         lines += ["left out", *(f"  {problem}" for problem in catalog.problems)]

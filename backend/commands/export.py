@@ -1,18 +1,20 @@
-"""Runs `burnish export`: a run's curves as a table or for TensorBoard, its predictions, or its model as a folder."""
+"""`burnish export`: a run's curves, predictions or model as files; `burnish trackers`: its curves in other tools, while it runs."""
 
 import csv
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from backend.commands.command import Command, requested_run
+from backend.commands.command import Command, add_action, add_changes, add_json, requested_run
 from backend.contract.errors import InputError
 from backend.contract.output_file import output_errors, whole_file
 from backend.contract.safe_files import user_path
+from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
-    from backend.mirrors.curves import Curves
+    from backend.contract.run.curves import Curves
 
 SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
 
@@ -37,7 +39,7 @@ def _export(arguments: Namespace) -> int:
         return export_model(arguments)
     if arguments.tensorboard:
         return _export_event_file(arguments)
-    from backend.mirrors.curves import Curves
+    from backend.contract.run.curves import Curves
 
     curves = Curves(requested_run(arguments.run).events, arguments.run)
     if arguments.csv == "-":
@@ -51,8 +53,8 @@ def _export(arguments: Namespace) -> int:
 
 
 def _export_event_file(arguments: Namespace) -> int:
+    from backend.contract.run.curves import Curves
     from backend.mirrors import tensorboard
-    from backend.mirrors.curves import Curves
 
     folder = arguments.tensorboard.absolute()
     if folder.exists() and not folder.is_dir():
@@ -165,4 +167,70 @@ def _filters(arguments: Namespace) -> dict[str, Any]:
     return wanted
 
 
-COMMANDS = (Command("export", "export a run's curves, predictions or model", _arguments, _export),)
+def _trackers_arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    adding = add_action(actions, "add", "set up a tracker, or change its settings")
+    _add_tracker(adding)
+    add_changes(adding, "every_run=true")
+    _add_tracker(add_action(actions, "remove", "forget a tracker; what was sent stays there"))
+    sending = add_action(actions, "send", "send a run's curves until it ends; what was sent before is not sent again")
+    sending.add_argument("run", metavar="RUN", help="name or folder of a run")
+    _add_tracker(sending)
+
+
+def _add_tracker(parser: ArgumentParser) -> None:
+    parser.add_argument("tracker", metavar="TRACKER", help="tensorboard, mlflow, wandb or trackio")
+
+
+def _trackers(arguments: Namespace) -> int:
+    from backend.contract import spec_file
+    from backend.mirrors import mirror  # loads pydantic
+
+    if arguments.action == "send":
+        state = mirror.send(
+            requested_run(arguments.run), arguments.tracker, lambda words: print(words, file=sys.stderr)
+        )
+        print(f"sent to {arguments.tracker}: {state.run_id}")
+        return 0
+    found = mirror.read_trackers()
+    if arguments.action is None:
+        return _list_trackers({name: one.model_dump() for name, one in found.items()}, arguments.json)
+    if arguments.action == "remove":
+        mirror.find_tracker(arguments.tracker)
+        del found[arguments.tracker]
+        mirror.write_trackers(found)
+        print(f"{arguments.tracker} is removed; what was sent stays there")
+        return 0
+    before = found[arguments.tracker].model_dump() if arguments.tracker in found else {}
+    found[arguments.tracker] = mirror.check_settings(
+        arguments.tracker, spec_file.apply_changes(before, arguments.changes)
+    )
+    mirror.write_trackers(found)
+    print(
+        f"{arguments.tracker} is saved in {mirror.trackers_file()}; send a run with: burnish trackers send RUN {arguments.tracker}"
+    )
+    return 0
+
+
+def _list_trackers(found: dict[str, dict[str, Any]], as_json: bool) -> int:
+    from backend import registry
+
+    if as_json:
+        print(json.dumps({"trackers": found}))
+        return 0
+    if not found:
+        print("there are no trackers yet; add one with: burnish trackers add NAME")
+    for name, one in registry.all_of("mirror").items():
+        if name in found:
+            settings = ", ".join(f"{key} {value}" for key, value in found[name].items() if value not in ("", False))
+            print(one_line(f"{name:<12} {settings}{', every run' if found[name]['every_run'] else ''}"))
+        else:
+            print(f"{name:<12} not set up  {one.description}")
+    return 0
+
+
+COMMANDS = (
+    Command("export", "export a run's curves, predictions or model", _arguments, _export),
+    Command("trackers", "send curves to TensorBoard, MLflow, W&B or Trackio", _trackers_arguments, _trackers),
+)

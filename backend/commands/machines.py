@@ -313,7 +313,6 @@ def _adopt(arguments: Namespace) -> int:
     from backend.commands import new_run
     from backend.contract import spec_file
     from backend.contract.spec import HardwareSection
-    from backend.launchers.launcher import launcher_of
     from backend.remote import connection, protocol
 
     name, colon, place = arguments.place.partition(":")
@@ -328,7 +327,7 @@ def _adopt(arguments: Namespace) -> int:
     folder = new_run.write_copy(
         found.spec, str(title or Path(place).name), RemoteRun(name, found.run), arguments.run_folder
     )
-    launcher_of(folder).start(folder, HardwareSection()).returncode = 0  # it outlives this process on purpose
+    new_run.launch(folder, HardwareSection()).returncode = 0  # it outlives this process on purpose
     if arguments.json:
         print(json.dumps({"run": str(folder.path), "name": folder.name, "machine": name, "run_there": found.run}))
     else:

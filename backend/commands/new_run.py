@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,8 @@ from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
     from backend.contract.rpc.plan import DeviceList
-    from backend.contract.spec import RunSpec
+    from backend.contract.run.folder import DeviceRequest
+    from backend.contract.spec import HardwareSection, RunSpec
     from backend.preflight.checks import Checked
     from backend.training.checkpoints import Checkpoints
     from backend.training.spec_change import SpecChange
@@ -152,7 +154,6 @@ def start(
 
     `listed` are this computer's devices, if they are known. Raises InputError or RunFailed.
     """
-    from backend.launchers.launcher import launcher_of
     from backend.preflight import engine_choice
 
     request = device_request(spec, listed) if queue else None
@@ -160,7 +161,23 @@ def start(
     hardware = spec.hardware
     if engine_choice.position(spec).count > 1:  # one host alone cannot start again
         hardware = hardware.model_copy(update={"max_restarts": 0})
-    return launcher_of(folder).start(folder, hardware, queue=request)
+    return launch(folder, hardware, request)
+
+
+def launch(
+    folder: RunFolder, hardware: "HardwareSection", request: "DeviceRequest | None" = None
+) -> "subprocess.Popen[bytes]":
+    """Start the run's next attempt by its launcher, and send its curves to the trackers that get every run.
+
+    Returns the supervisor process. Raises InputError or RunFailed.
+    """
+    from backend.launchers.launcher import launcher_of
+    from backend.mirrors import mirror
+
+    supervisor = launcher_of(folder).start(folder, hardware, queue=request)
+    for problem in mirror.start_sending(folder):
+        print(f"note: {problem}", file=sys.stderr)
+    return supervisor
 
 
 def device_request(spec: "RunSpec", listed: "DeviceList | None" = None) -> DeviceRequest:

@@ -251,10 +251,9 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "Devi
 def _follow_mirror(folder: RunFolder, arguments: Namespace) -> int:
     """Follow a run on another machine through its copy here."""
     reader = EventReader.at_end(folder.events)
-    from backend.contract.spec import HardwareSection
-    from backend.launchers.launcher import launcher_of  # these load pydantic
+    from backend.contract.spec import HardwareSection  # loads pydantic
 
-    supervisor = launcher_of(folder).start(folder, HardwareSection())
+    supervisor = new_run.launch(folder, HardwareSection())
     if arguments.detach:
         supervisor.returncode = 0  # it outlives this process on purpose
         _report_started(folder, supervisor.pid, arguments.json)

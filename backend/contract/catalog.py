@@ -146,6 +146,15 @@ class AdapterEntry(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
 
 
+class MirrorEntry(msgspec.Struct, frozen=True):
+    """A tracker that curves can be sent to; `settings` is the JSON Schema of its part of `trackers.yaml`."""
+
+    name: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+
+
 class MetricEntry(msgspec.Struct, frozen=True):
     """A metric of one or more tasks or of an installed package; `tasks` is empty if it applies to all."""
 
@@ -198,6 +207,7 @@ class Catalog(msgspec.Struct, frozen=True):
     """None in the static catalog; filled if devices were requested."""
     optimizers: list[OptimizerEntry] = []
     adapters: list[AdapterEntry] = []
+    mirrors: list[MirrorEntry] = []
     metrics: list[MetricEntry] = []
     tokenizer_training: dict[str, Any] = {}
     """The JSON Schema of the settings of a new tokenizer."""

@@ -30,6 +30,7 @@ from backend.helper.queries import (
     runs,
     storage,
     tokenizers,
+    trackers,
     training_data,
     vocabulary,
 )
@@ -50,6 +51,7 @@ QUERIES: dict[str, Query] = {
         runs,
         storage,
         tokenizers,
+        trackers,
         training_data,
         vocabulary,
     )

@@ -1,4 +1,4 @@
-"""Writes a run's curves as a TensorBoard event file: one record per step, evaluation and memory measurement.
+"""Writes a run's curves as TensorBoard event files: one record per step, evaluation and memory measurement.
 
 Such a file is TFRecords of `tensorflow.Event` messages, of which four fields are needed; they are written here, because
 every library for them loads torch or TensorFlow, which take seconds and hundreds of MB.
@@ -7,16 +7,20 @@ every library for them loads torch or TensorFlow, which take seconds and hundred
 import math
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
+from typing import ClassVar
 
+from pydantic import Field
+
+from backend.contract import places
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder
-from backend.contract.run import events
-from backend.mirrors.curves import CurveEvent
+from backend.contract.run.curves import CurveEvent
+from backend.mirrors.mirror import MirrorSettings, SentRun, scalars
 
 MARK = "tfevents"
 """What TensorBoard knows event files by, in their names."""
@@ -24,8 +28,10 @@ VERSION = "brain.Event:2"
 MAX_FLOAT32 = 3.4028235e38
 _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 _DOUBLE, _FLOAT = struct.Struct("<d"), struct.Struct("<f")
-_WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY = b"\x09", b"\x10", b"\x1a", b"\x2a"
-"""Fields of `Event` with their wire types: a double, a number, a text, a message."""
+_WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY, _SESSION_LOG = b"\x09", b"\x10", b"\x1a", b"\x2a", b"\x3a"
+"""Fields of `Event` with their wire types: a double, a number, a text, two messages."""
+_SESSION_START = b"\x08\x01"
+"""The `SessionLog` with which TensorBoard drops all points from its event's step on."""
 _VALUE, _TAG, _SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"
 """Of `Summary` and of its values: a message, a text, a float."""
 
@@ -49,17 +55,21 @@ def write(curves: Iterable[CurveEvent], folder: Path) -> EventFile:
     first, rest = next(found := iter(curves)), found
     path = folder / f"events.out.{MARK}.{int(first.time):010d}.burnish"
     beside = folder / f".{os.getpid()}.part"
-    count = 0
+    records = 0
     try:
         with beside.open("wb") as file:
-            file.write(_record(_time(first.time) + _message(_FILE_VERSION, VERSION.encode())))
+            file.write(_first_record(first.time))
             for measured in chain([first], rest):
-                count += 1
-                file.write(_record(_event(measured)))
+                records += 1
+                file.write(_record(_event(measured.step, measured.time, scalars(measured))))
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
-    return EventFile(path, count)
+    return EventFile(path, records)
+
+
+def _first_record(time: float) -> bytes:
+    return _record(_time(time) + _message(_FILE_VERSION, VERSION.encode()))
 
 
 def _record(content: bytes) -> bytes:
@@ -86,12 +96,15 @@ def _crc_table() -> tuple[int, ...]:
     return tuple(table)
 
 
-def _event(measured: CurveEvent) -> bytes:
-    values = b"".join(
-        _message(_VALUE, _tag(tag) + _float(math.nan if value is None else value)) for tag, value in _values(measured)
+def _event(step: int, time: float, values: Iterable[tuple[str, float | None]]) -> bytes:
+    found = b"".join(
+        _message(_VALUE, _tag(tag) + _float(math.nan if value is None else value)) for tag, value in values
     )
-    step = _STEP + _varint(measured.step) if measured.step else b""
-    return _time(measured.time) + step + _message(_SUMMARY, values)
+    return _at(step, time) + _message(_SUMMARY, found)
+
+
+def _at(step: int, time: float) -> bytes:
+    return _time(time) + (_STEP + _varint(step) if step else b"")
 
 
 def _time(seconds: float) -> bytes:
@@ -122,21 +135,70 @@ def _varint(number: int) -> bytes:
     return bytes(groups)
 
 
-def _values(event: CurveEvent) -> Iterator[tuple[str, float | None]]:
-    """Values by tag, such as `train/loss` and `validation/accuracy`."""
-    if isinstance(event, events.StepFinished):
-        yield "train/loss", event.loss
-        yield "train/learning_rate", event.learning_rate
-        yield "train/epoch", event.epoch
-        if event.gradient_norm is not None:
-            yield "train/gradient_norm", event.gradient_norm
-        if event.seconds > 0:
-            yield "speed/rows_per_second", event.rows / event.seconds
-            yield "speed/tokens_per_second", event.tokens / event.seconds
-    elif isinstance(event, events.EvaluationFinished):
-        for name, value in event.metrics.items():
-            yield f"{event.split}/{name}", value
-    else:
-        yield "memory/process_mb", event.memory_mb
-        if event.device_memory_mb is not None:
-            yield "memory/device_mb", event.device_memory_mb
+class TensorBoardSettings(MirrorSettings):
+    """Where event files are written."""
+
+    folder: str = Field("", title="Folder", max_length=1000, json_schema_extra={"path": True})
+    """The folder for `tensorboard --logdir`, in which every run gets its own; empty for `tensorboard` beside your runs."""
+
+
+class TensorBoard:
+    """Event files that grow with the run."""
+
+    title: ClassVar[str] = "TensorBoard"
+    description: ClassVar[str] = "Event files in a folder, which TensorBoard reads while they grow."
+    Settings = TensorBoardSettings
+
+    def check(self, settings: TensorBoardSettings) -> None:
+        """See `Mirror.check`."""
+        if settings.folder and not Path(settings.folder).expanduser().is_absolute():
+            raise InputError("folder: write the whole path of the folder", "folder")
+
+    def open(self, run: SentRun, settings: TensorBoardSettings, run_id: str) -> "TensorBoardWriter":
+        """See `Mirror.open`; the id is the run's folder."""
+        folder = Path(run_id) if run_id else _free_folder(_logs(settings) / run.name)
+        check_output_folder(folder)
+        return TensorBoardWriter(folder, run.started)
+
+
+class TensorBoardWriter:
+    """Writes a new event file at each opening: what a killed process left half-written ends the file before."""
+
+    def __init__(self, folder: Path, started: float) -> None:
+        self.id = str(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        number = sum(MARK in path.name for path in folder.iterdir())
+        self._file = (folder / f"events.out.{MARK}.{int(started):010d}.burnish.{number:06d}").open("xb")
+        self._file.write(_first_record(started))
+        self._time = started
+
+    def write(self, step: int, time: float, values: Mapping[str, float]) -> None:
+        """See `Writer.write`."""
+        self._file.write(_record(_event(step, time, values.items())))
+        self._time = time
+
+    def rewind(self, step: int) -> bool:
+        """See `Writer.rewind`; TensorBoard drops the points when it reads this."""
+        self._file.write(_record(_at(step + 1, self._time) + _message(_SESSION_LOG, _SESSION_START)))
+        return True
+
+    def flush(self) -> None:
+        """See `Writer.flush`."""
+        self._file.flush()
+
+    def close(self, state: str) -> None:
+        """See `Writer.close`."""
+        self._file.close()
+
+
+def _logs(settings: TensorBoardSettings) -> Path:
+    return Path(settings.folder).expanduser() if settings.folder else places.runs_folder().parent / "tensorboard"
+
+
+def _free_folder(folder: Path) -> Path:
+    """The folder, or one with a number if another run has it."""
+    others = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(one for one in chain([folder], others) if not one.exists())
+
+
+MIRROR = TensorBoard()

@@ -20,6 +20,7 @@ from backend.contract.run.folder import ENDS, RunFolder, exit_code
 from backend.contract.versions import CONTRACT_VERSION
 from backend.hardware import devices
 from backend.launchers.launcher import launcher_of
+from backend.mirrors import mirror
 from backend.preflight import checks
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
@@ -177,6 +178,7 @@ class Search:
             found = devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
             queue = devices.make_request(spec, found.devices, found.note)
         self._running[trial.number] = launcher_of(folder).start(folder, spec.hardware, queue=queue)
+        mirror.start_sending(folder)
         self._trials[trial.number] = replace(trial, state="running", pause=pause)
 
     def _write_run(self, trial: Trial) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from backend.commands.command import requested_run
-from backend.mirrors.curves import Curves
+from backend.contract.run.curves import Curves
 from docs.results.experiments import HERE
 
 _SIZE = 720, 300

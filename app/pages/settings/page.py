@@ -1,4 +1,4 @@
-"""The Settings page: appearance, folders, the hub, consents, CSV, notifications, this computer, other machines, and versions."""
+"""The Settings page: appearance, folders, the hub, consents, CSV, notifications, this computer, other machines, trackers, and versions."""
 
 from pathlib import Path
 
@@ -15,12 +15,14 @@ from app.pages.settings.folders_card import FoldersCard
 from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
 from app.pages.settings.machine_card import MachineCard
 from app.pages.settings.machines_card import MachinesCard
+from app.pages.settings.trackers_card import TrackersCard
 from app.services import notifications
 from app.services.context import AppContext
 from app.widgets import desktop
 from app.widgets.card import Card, label
 from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from backend.contract import places
+from backend.contract.catalog import Catalog
 from backend.contract.versions import CONTRACT_VERSION
 
 TWO_COLUMNS = 780
@@ -44,6 +46,7 @@ class Page(QWidget):
         self.appearance, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine, self.machines = MachineCard(context.client), MachinesCard(context.client)
+        self.trackers = TrackersCard(context.client)
         header = PageHeader(tr("Settings"), tr("Stored in {config_folder}", config_folder=places.config_folder()))
         page = scrolling_layout(self, header)
         page.addWidget(self._columns(), 1)
@@ -57,7 +60,7 @@ class Page(QWidget):
         columns.setSpacing(14)
         # Choices are on the left, information is on the right.
         left = [self.appearance, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
-        right = [self.machine, self.machines, self._about_card()]
+        right = [self.machine, self.machines, self.trackers, self._about_card()]
         for cards in (left, right):
             column = QVBoxLayout()
             column.setSpacing(14)
@@ -136,6 +139,7 @@ class Page(QWidget):
             "token": self.hub.token,
             "consents": self.consents,
             "machines": self.machines.name,
+            "trackers": self.trackers,
             "desktop_messages": self.desktop_messages,
             "csv_bom": self.csv_bom,
             "csv_defuse": self.csv_defuse,
@@ -192,9 +196,11 @@ class Page(QWidget):
         if not self._machine_requested:
             self._machine_requested = True
             self.machine.ask()
-            self._context.client.ask(
-                "catalog", {}, lambda catalog: self._show_versions(catalog.versions), self.machine.show_mistake
-            )
+            self._context.client.ask("catalog", {}, self._show_catalog, self.machine.show_mistake)
+
+    def _show_catalog(self, catalog: Catalog) -> None:
+        self._show_versions(catalog.versions)
+        self.trackers.show_catalog(catalog.mirrors)
 
     def _show_versions(self, versions: dict[str, str]) -> None:
         while self.versions.count():

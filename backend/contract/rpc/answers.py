@@ -1,7 +1,18 @@
 """The type that the window decodes each query's answer to; any other answer stays plain values."""
 
 from backend.contract.catalog import Catalog
-from backend.contract.rpc import data, interactive, machines, models, plan, predictions, search, storage, training_data
+from backend.contract.rpc import (
+    data,
+    interactive,
+    machines,
+    models,
+    plan,
+    predictions,
+    search,
+    storage,
+    trackers,
+    training_data,
+)
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.tokens import batches, comparison, steps, tokens, training, vocabulary
@@ -42,6 +53,8 @@ ANSWERS: dict[str, type] = {
     "check_machine": machines.MachineState,
     "machine_consent": machines.MachineConsent,
     "install_machine": machines.MachineState,
+    "trackers": trackers.TrackerList,
+    "save_tracker": trackers.TrackerList,
     "hub_account": models.HubAccount,
     "hub_login": models.HubAccount,
     "hub_logout": models.HubAccount,

@@ -14,13 +14,13 @@ from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.rpc.search import SearchReport
 from backend.contract.run.comparison import facts_of
 from backend.contract.run.cost import MeasuredTime
+from backend.contract.run.curves import Curves, parting_step
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import user_path
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
-from backend.mirrors.curves import Curves, parting_step
 
 MOST_ROWS = 500
 """Rows on which two runs differ that are shown."""

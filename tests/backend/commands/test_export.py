@@ -21,8 +21,8 @@ from backend.commands import export
 from backend.commands.export import COMMANDS
 from backend.contract.errors import InputError
 from backend.contract.run import events
+from backend.contract.run.curves import Curves
 from backend.mirrors import tensorboard
-from backend.mirrors.curves import Curves
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def predicted_run(tmp_path: Path) -> Path:
 
 def export_rows(run: Path, *words: str) -> int:
     """`burnish export RUN …` in this process."""
-    parser, [command] = ArgumentParser(), COMMANDS
+    parser, command = ArgumentParser(), COMMANDS[0]
     command.add_arguments(parser)
     return command.execute(parser.parse_args([str(run), *words]))
 

@@ -33,6 +33,7 @@ CALLS: dict[str, tuple[int, str]] = {
     "models --task nope": (2, "is no task"),
     "hub search": (2, "offline"),
     "consents --json": (0, "consents"),
+    "trackers send nothing mlflow": (2, "nothing: there is no such run"),
     "machines check nothing": (2, "there is no machine nothing"),
     "machines install nothing": (2, "there is no machine nothing"),
     "adopt nothing:run": (2, "there is no machine nothing"),

@@ -11,7 +11,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.run import events
-from backend.mirrors.curves import STEP_COLUMNS, Curves, parting_step
+from backend.contract.run.curves import STEP_COLUMNS, Curves, parting_step
 
 
 def step_finished(step: int, loss: float) -> events.StepFinished:
@@ -118,7 +118,8 @@ def test_an_event_file_is_written_without_loading_torch(tmp_path: Path) -> None:
     path = write(tmp_path / "events.jsonl", [step_finished(1, 0.5)])
     program = """
 import sys; from pathlib import Path
-from backend.mirrors import curves, tensorboard
+from backend.contract.run import curves
+from backend.mirrors import tensorboard
 tensorboard.write(curves.Curves(Path(sys.argv[1])), Path(sys.argv[2]))
 assert "torch" not in sys.modules
 """
