@@ -79,7 +79,7 @@ def test_wandb_keeps_an_offline_run(run: RunFolder, tmp_path: Path) -> None:
                 configs.append({item.key: item.value_json for item in each.run.config.update})
     assert {point["step"]: point["train/loss"] for point in points if "train/loss" in point} == LOSSES
     assert [point["validation/accuracy"] for point in points if "validation/accuracy" in point] == [0.75]
-    assert [point["_timestamp"] for point in points][0] == 1_700_000_001
+    assert next(point["_timestamp"] for point in points) == 1_700_000_001
     assert configs[0]["training.seed"] == "3"
 
 
