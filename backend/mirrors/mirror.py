@@ -124,17 +124,21 @@ def read_trackers() -> dict[str, MirrorSettings]:
     if not path.exists():
         return {}
     values = spec_file.read(path)
-    return {name: check_settings(name, values[name] or {}) for name in sorted(values)}
+    return {name: _validate(name, values[name] or {}) for name in sorted(values)}
 
 
 def check_settings(name: str, values: Any) -> MirrorSettings:
-    """These settings of a tracker. Raises InputError."""
+    """These settings of a tracker, if they can work now. Raises InputError."""
+    settings = _validate(name, values)
+    registry.find("mirror", name, "tracker").check(settings)
+    return settings
+
+
+def _validate(name: str, values: Any) -> MirrorSettings:
     mirror: Mirror = registry.find("mirror", name, "tracker")
     if not isinstance(values, dict):
         raise InputError("{name}: write its settings as key: value", name=name)
-    settings = validate(mirror.Settings, values, name)
-    mirror.check(settings)
-    return settings
+    return validate(mirror.Settings, values, name)
 
 
 def write_trackers(trackers: Mapping[str, MirrorSettings]) -> None:
@@ -182,6 +186,7 @@ def send(folder: RunFolder, name: str, report: Callable[[str], None] = lambda _:
     """
     settings = find_tracker(name)
     mirror: Mirror = registry.find("mirror", name, "tracker")
+    mirror.check(settings)
     try:
         with FileLock(_state_path(folder, name).with_suffix(".lock"), timeout=0):
             return _Sender(folder, name, settings, report).follow()

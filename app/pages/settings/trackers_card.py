@@ -44,8 +44,10 @@ class TrackersCard(Card):
         for entry in entries:
             if entry.name in self.checks:
                 continue
-            check = check_row(self, entry.title, entry.description, False, partial(self._on_checked, entry.name))
-            form = SchemaForm(entry.settings, shows_help=True, label_width=SETTINGS_WIDTH)
+            check = check_row(
+                self, entry.title.replace("&", "&&"), entry.description, False, partial(self._on_checked, entry.name)
+            )
+            form = SchemaForm(entry.settings, label_width=SETTINGS_WIDTH)
             form.leave_out(["every_run"])
             form.setContentsMargins(INDENT, 0, 0, 0)
             form.changed.connect(partial(self._on_changed, entry.name))

@@ -31,11 +31,19 @@ from backend.contract.rpc.plan import DeviceList, DiskPart, DiskPlan, DiskVolume
 from backend.contract.run import cost
 from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
-from backend.helper.queries import inference, machines, prediction_filter, prediction_statistics, predictions, runs
+from backend.helper.queries import (
+    inference,
+    machines,
+    prediction_filter,
+    prediction_statistics,
+    predictions,
+    runs,
+    trackers,
+)
 
 REAL = {
     query.name: query.answer
-    for module in (machines, prediction_filter, prediction_statistics, predictions, runs)
+    for module in (machines, prediction_filter, prediction_statistics, predictions, runs, trackers)
     for query in module.QUERIES
 }
 

@@ -14,7 +14,7 @@ from app.core import preferences
 from app.pages.settings.machine_card import is_command
 from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
-from backend.contract import consents
+from backend.contract import consents, places, spec_file
 from backend.contract.rpc.machines import MachineState
 from backend.contract.rpc.models import HubAccount
 from backend.contract.rpc.protocol import ErrorReply
@@ -336,3 +336,28 @@ def test_what_a_machine_says_of_itself_is_shown(panel: Page):
     found = MachineState({"burnish": "0.1.0"}, "/home/me/burnish", 81_000_000_000, ["cuda:0 A100, 80 GB"])
     panel.machines.show_state("lab", found)
     assert panel.machines.banner.text().startswith("lab answers: burnish 0.1.0 · cuda:0 A100, 80 GB · 81")
+
+
+def test_a_tracker_gets_every_run_and_its_settings_are_kept(qtbot, panel: Page):
+    panel.on_shown()
+    card = panel.trackers
+    qtbot.waitUntil(lambda: "mlflow" in card.checks)
+    assert not card.forms["mlflow"].isVisible()
+    card.checks["mlflow"].click()
+    qtbot.waitUntil(card.forms["mlflow"].isVisible)
+    card.forms["mlflow"].changed.emit("address", "http://localhost:5001")
+    wanted = {"mlflow": {"every_run": True, "address": "http://localhost:5001"}}
+    qtbot.waitUntil(lambda: spec_file.read(places.config_folder() / "trackers.yaml") == wanted)
+    card.checks["mlflow"].click()
+    qtbot.waitUntil(lambda: not card.forms["mlflow"].isVisible())
+    assert spec_file.read(places.config_folder() / "trackers.yaml") == {"mlflow": {"address": "http://localhost:5001"}}
+
+
+def test_a_trackers_mistake_stands_at_its_field(qtbot, panel: Page):
+    panel.on_shown()
+    card = panel.trackers
+    qtbot.waitUntil(lambda: "mlflow" in card.checks)
+    card.checks["mlflow"].click()
+    qtbot.waitUntil(card.forms["mlflow"].isVisible)
+    card.forms["mlflow"].changed.emit("address", "http://ada:secret@lab:5000")
+    qtbot.waitUntil(lambda: "address" in card.forms["mlflow"].mistakes())

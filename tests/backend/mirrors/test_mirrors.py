@@ -13,7 +13,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from backend import registry
-from backend.contract import places, spec_file
+from backend.contract import places
 from backend.contract.errors import InputError
 from backend.contract.processes import python_command
 from backend.contract.run import events
@@ -21,6 +21,7 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import take_lock
 from backend.mirrors import mirror, tensorboard
 from backend.mirrors.mirror import MirrorSettings, SentRun
+from backend.mirrors.mlflow import MLflowSettings
 
 
 def step(number: int, loss: float | None = None) -> events.StepFinished:
@@ -277,10 +278,8 @@ def test_a_run_without_events_is_refused(tmp_path: Path, board: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(name: str, settings: object, words: str) -> None:
-    mirror.trackers_file().parent.mkdir(parents=True, exist_ok=True)
-    mirror.trackers_file().write_text(spec_file.dump({name: settings}))
     with pytest.raises(InputError) as refused:
-        mirror.read_trackers()
+        mirror.check_settings(name, settings)
     assert words in str(refused.value)
     assert "secret" not in str(refused.value)
 
@@ -289,6 +288,8 @@ def test_offline_mode_reaches_no_other_computer(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(places, "is_offline", lambda: True)
     with pytest.raises(InputError, match="offline mode is on"):
         mirror.check_settings("mlflow", {"address": "http://mlflow.example:5000"})
+    mirror.write_trackers({"mlflow": MLflowSettings(address="http://mlflow.example:5000")})
+    assert mirror.read_trackers()  # which stay set up, with the others
     assert mirror.check_settings("mlflow", {"address": "http://127.0.0.1:5000"})
 
 
