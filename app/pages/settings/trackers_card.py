@@ -35,6 +35,7 @@ class TrackersCard(Card):
         self.checks: dict[str, QCheckBox] = {}
         self.forms: dict[str, SchemaForm] = {}
         self._saved: dict[str, dict[str, Any]] = {}
+        self._unanswered = 0
         self.add(label(EXPLANATION, "faint", wrap=True))
         self.banner = Banner()
         self.add(self.banner)
@@ -78,15 +79,24 @@ class TrackersCard(Card):
         self._save(name, {**self._saved.get(name, {}), key: value})
 
     def _save(self, name: str, settings: dict[str, Any]) -> None:
+        before, self._saved = self._saved, {**self._saved, name: settings}  # the next change may precede the answer
+        self._unanswered += 1
         self._client.ask(
-            "save_tracker", {"name": name, "settings": settings}, self._on_saved, partial(self._on_refused, name)
+            "save_tracker",
+            {"name": name, "settings": settings},
+            self._on_saved,
+            partial(self._on_refused, name, before),
         )
 
     def _on_saved(self, answer: TrackerList) -> None:
-        self.banner.clear()
-        self.show_trackers(answer)
+        self._unanswered -= 1
+        if not self._unanswered:
+            self.banner.clear()
+            self.show_trackers(answer)
 
-    def _on_refused(self, name: str, mistake: ErrorReply) -> None:
+    def _on_refused(self, name: str, before: dict[str, dict[str, Any]], mistake: ErrorReply) -> None:
+        self._unanswered -= 1
+        self._saved = {**self._saved, name: before.get(name, {})}
         if not (mistake.field and self.forms[name].mark(mistake.field, mistake.message)):
             self._on_mistake(mistake)
         with QSignalBlocker(self.checks[name]):
