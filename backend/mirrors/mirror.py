@@ -11,8 +11,8 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
@@ -385,15 +385,14 @@ def check_address(address: str, key: str) -> None:
         raise InputError("{key}: offline mode is on; turn it off, or use an address on this computer", key, key=key)
 
 
-@contextmanager
-def library_of(extra: str, title: str) -> Iterator[None]:
-    """Explains an import that fails. Raises InputError."""
+def import_library(module: str, title: str) -> Any:
+    """A module of a tracker's library, which the extra `trackers` installs. Raises InputError."""
     try:
-        yield
+        return import_module(module)
     except ImportError as error:
         raise InputError(
             "{title} needs a package that is not installed ({error}); install it with: pip install 'burnish[{extra}]'",
             title=title,
             error=error,
-            extra=extra,
+            extra="trackers",
         ) from None

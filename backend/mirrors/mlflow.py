@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, library_of
+from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, import_library
 
 MAX_METRICS, MAX_PARAMETERS = 1000, 100
 """Of one request; MLflow's own limits."""
@@ -42,15 +42,11 @@ class MLflow:
             "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
             "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
         }  # fmt: skip
-        with library_of("trackers", self.title):
-            from mlflow import MlflowClient  # seconds
-        client = MlflowClient(tracking_uri=settings.address)
+        client = import_library("mlflow", self.title).MlflowClient(tracking_uri=settings.address)  # seconds
         return MLflowWriter(client, run_id or _create(client, run, settings.experiment))
 
 
 def _create(client: Any, run: SentRun, experiment: str) -> str:
-    from mlflow.entities import Param
-
     found = client.get_experiment_by_name(experiment)
     if found is not None and found.lifecycle_stage != "active":
         raise InputError(
@@ -60,7 +56,8 @@ def _create(client: Any, run: SentRun, experiment: str) -> str:
         )
     place = found.experiment_id if found is not None else client.create_experiment(experiment)
     run_id = client.create_run(place, start_time=int(run.started * 1000), run_name=run.name).info.run_id
-    parameters = [Param(key, str(value)[:MAX_VALUE]) for key, value in run.settings.items()]
+    entities = import_library("mlflow.entities", MLflow.title)
+    parameters = [entities.Param(key, str(value)[:MAX_VALUE]) for key, value in run.settings.items()]
     for first in range(0, len(parameters), MAX_PARAMETERS):
         client.log_batch(run_id, params=parameters[first : first + MAX_PARAMETERS])
     return run_id
@@ -77,9 +74,8 @@ class MLflowWriter:
 
     def write(self, step: int, time: float, values: Mapping[str, float]) -> None:
         """See `Writer.write`."""
-        from mlflow.entities import Metric
-
-        self._points += [Metric(name, value, int(time * 1000), step) for name, value in values.items()]
+        entities = import_library("mlflow.entities", MLflow.title)
+        self._points += [entities.Metric(name, value, int(time * 1000), step) for name, value in values.items()]
 
     def rewind(self, step: int) -> bool:
         """See `Writer.rewind`."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from backend.contract import places
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, SentRun, library_of
+from backend.mirrors.mirror import MirrorSettings, SentRun, import_library
 
 
 class TrackioSettings(MirrorSettings):
@@ -35,8 +35,8 @@ class Trackio:
 
     def open(self, run: SentRun, settings: TrackioSettings, run_id: str) -> "TrackioWriter":
         """See `Mirror.open`; the id is the run's name."""
-        with library_of("trackers", self.title), redirect_stdout(sys.stderr):
-            import trackio
+        with redirect_stdout(sys.stderr):
+            trackio = import_library("trackio", self.title)
         return TrackioWriter(trackio, run, settings, run_id)
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from backend.contract import places
-from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, library_of
+from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, import_library
 
 
 class WandbSettings(MirrorSettings):
@@ -40,8 +40,7 @@ class Wandb:
     def open(self, run: SentRun, settings: WandbSettings, run_id: str) -> "WandbWriter":
         """See `Mirror.open`."""
         os.environ |= {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
-        with library_of("trackers", self.title):
-            import wandb  # seconds
+        wandb = import_library("wandb", self.title)  # seconds
         is_offline = settings.mode == "offline" or places.is_offline()
         folder = settings.folder or str(places.private_folder("wandb"))
         found = wandb.init(

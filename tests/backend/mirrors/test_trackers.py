@@ -13,6 +13,7 @@ import sys
 import time
 import venv
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -85,8 +86,7 @@ def test_wandb_keeps_an_offline_run(run: RunFolder, tmp_path: Path) -> None:
 
 def wandb_records(path: Path) -> Iterator:
     """The records of a `.wandb` file: LevelDB's log format behind a header of seven bytes."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
+    messages = import_module("wandb.proto.wandb_internal_pb2")
     data, place, whole = path.read_bytes(), 7, b""
     while place + 7 <= len(data):
         if (left := 32_768 - place % 32_768) < 7:
@@ -96,7 +96,7 @@ def wandb_records(path: Path) -> Iterator:
         whole += data[place + 7 : place + 7 + size]
         place += 7 + size
         if kind in (1, 4):  # whole, or the last of several parts
-            yield Record.FromString(whole)
+            yield messages.Record.FromString(whole)
             whole = b""
 
 
@@ -161,11 +161,10 @@ def wait_for_answer(address: str) -> None:
 
 @pytest.mark.timeout(600)
 def test_an_mlflow_server_has_metrics_parameters_and_state(run: RunFolder, mlflow_server: str) -> None:
-    from mlflow import MlflowClient
-
+    mlflow = import_module("mlflow")
     run_id = send_in_two_calls(run, "mlflow", {"address": mlflow_server, "experiment": "reviews"})
 
-    client = MlflowClient(mlflow_server)
+    client = mlflow.MlflowClient(mlflow_server)
     found = client.get_run(run_id)
     assert found.info.run_name == "tiny"
     assert found.info.status == "FINISHED"
@@ -189,6 +188,7 @@ def test_a_server_that_is_down_gets_everything_when_it_answers(run: RunFolder, m
     record(run, step(3), events.RunFinished(time=1_700_000_010, state="finished", step=3))
     run_id = mirror.send(run, "mlflow").run_id
 
-    from mlflow import MlflowClient
-
-    assert {p.step: p.value for p in MlflowClient(mlflow_server).get_metric_history(run_id, "train/loss")} == LOSSES
+    mlflow = import_module("mlflow")
+    assert {
+        p.step: p.value for p in mlflow.MlflowClient(mlflow_server).get_metric_history(run_id, "train/loss")
+    } == LOSSES
