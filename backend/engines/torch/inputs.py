@@ -9,11 +9,14 @@ import torch
 from torch import nn
 
 from backend.contract.errors import InputError
+from backend.contract.heads import IGNORE
 from backend.contract.messages import message
 from backend.engines.engine import Batch
 
 _BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 
+PART_TOKENS = 64
+"""What a pass costs beside its tokens, in tokens: more parts than pay for that are not made."""
 _TOKENS = 6
 _ROUNDING = 1e-3
 """What one text alone and the same text behind another may differ by, as a part of the largest logit."""
@@ -25,6 +28,36 @@ def valid_rows(batch: Batch) -> Batch:
     if valid.all():
         return batch
     return {name: array[valid] for name, array in batch.items()}
+
+
+def parts_of_like_length(batch: Batch) -> list[Batch]:
+    """The rows of an encoder-decoder's batch in a few parts of like length, each without the padding that longer rows need.
+
+    Its layers compute all padding of a batch. Which rows are in which part follows from the batch alone.
+    """
+    present, targets = batch["attention_mask"] > 0, batch["labels"] != IGNORE
+    sources, answers = present.sum(axis=1), targets.sum(axis=1)  # (rows,)
+    order = np.argsort(sources + answers, kind="stable")
+    sources, answers = sources[order], answers[order]
+    best, starts = np.zeros(len(order) + 1), np.zeros(len(order) + 1, dtype=int)
+    for end in range(1, len(order) + 1):  # the cheapest parts of the `end` shortest rows
+        longest = [np.maximum.accumulate(each[:end][::-1])[::-1] for each in (sources, answers)]
+        costs = best[:end] + np.arange(end, 0, -1) * (longest[0] + longest[1]) + PART_TOKENS
+        starts[end] = costs.argmin()
+        best[end] = costs[starts[end]]
+    parts, end = list[Batch](), len(order)
+    while end:
+        parts.append(_trim(batch, order[starts[end] : end], present, targets))
+        end = starts[end]
+    return parts
+
+
+def _trim(batch: Batch, rows: np.ndarray, present: np.ndarray, targets: np.ndarray) -> Batch:
+    """These rows, without columns at the end that are padding in all of them."""
+    own = {name: array[rows] for name, array in batch.items()}
+    length, answer_length = (np.flatnonzero(each[rows].any(axis=0)).max(initial=0) + 1 for each in (present, targets))
+    shorter = {name: own[name][:, :length] for name in _BY_TOKEN if name in own}
+    return {**own, **shorter, "labels": own["labels"][:, :answer_length]}
 
 
 def model_inputs(model: Any, batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:

@@ -13,6 +13,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForMultipleChoice,
     AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
     BertForSequenceClassification,
@@ -22,6 +23,7 @@ from transformers.pytorch_utils import Conv1D
 
 from backend.contract.heads import IGNORE, Head
 from backend.engines.torch.heads import HEADS
+from backend.engines.torch.inputs import parts_of_like_length
 from backend.engines.torch.layers import unpadded
 from backend.engines.torch.layers.unpadded import LAYERS, Unpadding
 from tests.backend.engines.head_batches import facts, head_batch
@@ -455,3 +457,58 @@ def test_on_cuda_the_kernel_computes_what_padding_does(batch: str, dtype: torch.
         found.append((loss.item(), norm.item()))
     assert len(calls) == SIZES["num_hidden_layers"]
     np.testing.assert_allclose(found[1], found[0], rtol=2e-2)
+
+
+ENCODER_DECODERS = {
+    "marian": {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+               "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "decoder_start_token_id": 0},
+    "bart": {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+             "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "decoder_start_token_id": 2},
+    "t5": {"d_model": 16, "d_kv": 4, "d_ff": 32, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0},
+}  # fmt: skip
+
+
+def translation_batch(seed: int = 0, rows: int = 12) -> dict[str, np.ndarray]:
+    """Short and long sources, whose answers are of other lengths; row 3 has no target, and row 4 none at its beginning."""
+    draw = np.random.default_rng(seed)
+    sources, answers = draw.integers(1, 40, rows), draw.integers(1, 40, rows)
+    mask = (np.arange(40) < sources[:, None]).astype(np.int64)
+    answered = np.arange(40) < answers[:, None]
+    answered[3] = False
+    answered[4, :1] = False
+    labels = np.where(answered, draw.integers(3, VOCABULARY, (rows, 40)), IGNORE)
+    ids = np.where(mask, draw.integers(3, VOCABULARY, (rows, 40)), 0)
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels, "row_valid": np.ones(rows, dtype=bool)}
+
+
+@pytest.mark.parametrize("name", ENCODER_DECODERS)
+def test_parts_of_an_encoder_decoders_batch_have_its_gradients(name: str):
+    model, batch = tiny_model(name, AutoModelForSeq2SeqLM, **ENCODER_DECODERS[name]), translation_batch()
+    for parameter in model.parameters():
+        parameter.data.div_(5)  # T5's attention saturates with such weights, and rounding is magnified
+    expected = gradients(model, Head.SEQ2SEQ_LM, None, batch)
+
+    parts = parts_of_like_length(batch)
+    found = [gradients(model, Head.SEQ2SEQ_LM, None, part) for part in parts]
+
+    assert len(parts) > 1
+    for key, value in expected.items():
+        summed = sum((one[key] for one in found if key in one), torch.zeros_like(value))
+        torch.testing.assert_close(summed, value, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_hold_every_token_once_and_less_padding(seed: int):
+    batch = translation_batch(seed, rows=5 + seed)
+    parts = parts_of_like_length(batch)
+
+    for name, filler in (("input_ids", 0), ("labels", IGNORE)):
+        whole = sorted(tuple(row[row != filler]) for row in batch[name])
+        assert sorted(tuple(row[row != filler]) for part in parts for row in part[name]) == whole
+    assert sum(part[name].size for part in parts for name in ("input_ids", "labels")) < 80 * len(batch["labels"])
+
+
+def test_rows_of_one_length_stay_together():
+    batch = translation_batch()
+    equal = {name: np.repeat(array[:1], 6, axis=0) for name, array in batch.items()}
+    assert [len(part["labels"]) for part in parts_of_like_length(equal)] == [6]
