@@ -327,7 +327,8 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
     if life == "lost" and folder.queued.exists():
         return "lost", "its process was killed, or the computer shut down, while it waited in the queue"
     if life == "alive":
-        return ("running" if _last(found, events.PlanMade) else "starting"), ""
+        has_started = _last(found, events.PlanMade) or _last(found, events.TrialProposed)
+        return ("running" if has_started else "starting"), ""
     if (record := folder.exit_record()) and record.state:
         return record.state, record.message or "it was removed from the queue before it started"
     attempt = max((event.attempt for event in found if isinstance(event, _ATTEMPTS)), default=0)

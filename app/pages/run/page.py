@@ -259,7 +259,6 @@ class Page(QWidget):
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self.moves.show_run(watcher.folder)
         self._pages.setCurrentIndex(1)
-        watcher.advanced.connect(self.search.refresh_soon)
         self._show_state()
         self._show_outcome()
         self._show_notes()
@@ -269,6 +268,7 @@ class Page(QWidget):
         self.group.show_group(path)
 
     def _drop_watcher(self) -> None:
+        self.search.show_search(None, alive=False)
         if self.watcher is not None:
             self.watcher.stop()
             self.watcher.deleteLater()

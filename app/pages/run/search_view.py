@@ -71,10 +71,6 @@ class SearchView(QWidget):
         if changed:
             self._ask()
 
-    def refresh_soon(self) -> None:
-        """Its events have grown."""
-        self._ask()
-
     def _ask(self) -> None:
         if self._folder is not None and not self._asking.open:
             self._asking.ask({"search": str(self._folder), "importance": not self._is_alive})

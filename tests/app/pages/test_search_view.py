@@ -89,3 +89,16 @@ def test_search_that_cannot_be_read_says_why(view: SearchView, helper: Helper):
 
 def _fields(entry: Any) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in entry.__struct_fields__}
+
+
+def test_search_that_is_no_longer_shown_asks_nothing(
+    view: SearchView, helper: Helper, tmp_path: Path, qtbot, monkeypatch
+):
+    monkeypatch.setattr(search_view, "REFRESH_MS", 10)
+    again = SearchView(helper)  # type: ignore[arg-type]
+    qtbot.addWidget(again)
+    again.show_search(tmp_path, alive=True)
+    again.show_search(None, alive=False)
+    before = len(helper.asked)
+    qtbot.wait(50)
+    assert len(helper.asked) == before
