@@ -43,7 +43,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         float | None: 0.5,
         str | None: "accuracy",
         int | None: 4,
-        dict[str, typing.Any]: {"3 rows": ["{count} rows", {"count": 3}]},
+        dict[str, typing.Any]: {"3 told apart": ["{count} told apart", {"count": 3}]},
         RunFix | None: RunFix({"hardware.micro_batch_size": 4}, resume=True),
     }
     return kind(**{field.name: by_type[field.type] for field in msgspec.structs.fields(kind)})

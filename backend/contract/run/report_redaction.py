@@ -26,7 +26,7 @@ _SETTINGS = """
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
     prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved
     scale_parameter schedule schedule_cycles schedule_divisor schedule_end schedule_final_divisor schedule_power schedule_steps
-    schedule_timescale scheme scores seed separator sheet source source_ending source_language strategy stride strict_entities target_ending
+    schedule_timescale scheme scores seed seeds separator sheet source source_ending source_language split_seed strategy stride strict_entities target_ending
     target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
     train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
     weight_decay weights whole_words window written_scheme
