@@ -143,6 +143,8 @@ class StartBar(QFrame):
         self.shortage = ""
         """Why a measurement had not enough memory, until there is another plan."""
         self.is_measuring = self.is_sending = False
+        self._sending = ""
+        """How far the copy to another machine is."""
         self._place, self._state, self._others, self._elsewhere = "", SectionState(""), "", ""
         self._is_told = self._shows_plan = self._leads = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
@@ -279,7 +281,7 @@ class StartBar(QFrame):
 
     def _show_reason(self) -> None:
         """The whole sentence, or only what to do if it is said elsewhere, or if the figures would have to go for it."""
-        if self.is_measuring:
+        if self.is_measuring or self._sending:
             return
         reason, warning = self._state.note, self.warning()
         is_told = self._is_told if reason else self._shows_plan
@@ -350,7 +352,7 @@ class StartBar(QFrame):
 
     def show_starting(self, starting: bool, *, queue: bool = False) -> None:
         """Show that the run is starting, or is being added to the queue."""
-        self.is_sending = False
+        self.is_sending, self._sending = False, ""
         self.start.setText(tr("Starting…") if starting and not queue else tr("Start training"))
         self.queue.setText(tr("Adding…") if starting and queue else tr("Add to queue"))
         if starting:
@@ -361,7 +363,7 @@ class StartBar(QFrame):
 
     def show_sending(self, words: str, can_cancel: bool) -> None:
         """Show how far the copy to another machine is; the button that started it cancels it."""
-        self.is_sending = can_cancel
+        self.is_sending, self._sending = can_cancel, words
         self.start.setText(tr("Cancel") if can_cancel else tr("Starting…"))
         self.start.setEnabled(can_cancel)
         self.start.setToolTip(tr("Stop sending. What has arrived there is deleted.") if can_cancel else "")

@@ -117,6 +117,7 @@ def test_copy_to_a_machine_shows_how_far_it_is_and_can_be_cancelled(demo, jobs, 
     demo.start(machine="lab")
     calls["on_progress"](Progress(120e6, 300e6, "bytes", part="send"))
     bar = demo.start_bar
+    bar.resize(bar.width() - 20, bar.height())
     assert (bar.reason.text(), bar.start.text()) == ("Sending data: 120 of 300 MB", "Cancel")
     bar.start.click()
     assert calls["cancelled"]
