@@ -17,9 +17,10 @@ import pytest
 from backend import process_tree
 from backend.__main__ import main
 from backend.commands import train
-from backend.commands.follow import EventReader, Follower, RunOutcome
+from backend.commands.follow import Follower, RunOutcome
 from backend.commands.screen import ProgressScreen
 from backend.contract.rpc.plan import DeviceList
+from backend.contract.run.events import EventReader
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.spec import RunSpec

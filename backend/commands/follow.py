@@ -1,13 +1,12 @@
 """Follows a run in a terminal, from the queue until its process exits, and handles Ctrl-C."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, exit_code
 from backend.contract.run.group import RunGroup
 from backend.contract.run.queue import queue_of
-from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
 
 CHANCE = "the model has learned nothing: its scores are no better than those of a rule without a model"
@@ -71,49 +69,11 @@ class RunOutcome:
         )
 
 
-class EventReader:
-    """Reads the events added since the last read; a half-written line is left for the next one."""
-
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        self._path, self._offset = path, offset
-
-    @classmethod
-    def at_end(cls, path: Path) -> "EventReader":
-        """A reader for the events of the next attempt, which removes a half-written last line and writes it again."""
-        if not path.exists():
-            return cls(path)
-        with open_unlinked(path) as file:
-            size = file.seek(0, os.SEEK_END)
-            begin = file.seek(max(0, size - events.LONGEST_LINE_BYTES))
-            last = file.read(size - begin).rfind(b"\n")
-        return cls(path, begin + last + 1 if last >= 0 or not begin else size)
-
-    def new(self) -> Iterator[events.AnyEvent]:
-        """Yield new events in file order, one block at a time; nothing if the file does not exist."""
-        while piece := self._read():
-            found, taken = events.decode_lines(piece)
-            if not taken and len(piece) < events.LONGEST_LINE_BYTES:
-                return
-            self._offset += taken or len(piece)  # a longer line is not an event
-            yield from found
-
-    def _read(self) -> bytes:
-        try:
-            with open_unlinked(self._path) as file:
-                size = file.seek(0, os.SEEK_END)
-                if size < self._offset:  # it was deleted and started again
-                    self._offset = 0
-                file.seek(self._offset)
-                return file.read(min(size - self._offset, events.LONGEST_LINE_BYTES))
-        except FileNotFoundError:
-            return b""
-
-
 class Follower:
     """Shows a run's events and collects its outcome."""
 
     def __init__(
-        self, folder: RunFolder, reader: EventReader, screen: ProgressScreen, others: Sequence[RunFolder] = ()
+        self, folder: RunFolder, reader: events.EventReader, screen: ProgressScreen, others: Sequence[RunFolder] = ()
     ) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
         self._run = folder.main_folder()
@@ -271,12 +231,12 @@ class GroupFollower:
 
     def __init__(self, group: RunGroup) -> None:
         self.group = group
-        self._runs: list[tuple[RunFolder, EventReader]] = []
+        self._runs: list[tuple[RunFolder, events.EventReader]] = []
         self._started: list[subprocess.Popen[bytes]] = []
 
     def add(self, run: RunFolder, start: "Callable[[], subprocess.Popen[bytes]] | None" = None) -> None:
         """The next run, with what starts it unless it is in progress or over."""
-        reader = EventReader.at_end(run.events)
+        reader = events.EventReader.at_end(run.events)
         self._started += [start()] if start is not None else []
         self._runs.append((run, reader))
 

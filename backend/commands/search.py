@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from backend.commands import new_run
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, require_spec
-from backend.commands.follow import EventReader, Follower
+from backend.commands.follow import Follower
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import output_errors
 from backend.contract.places import runs_folder
+from backend.contract.run.events import EventReader
 from backend.contract.run.folder import RunFolder, exit_code, find_run
 from backend.contract.safe_text import one_line
 

@@ -22,7 +22,7 @@ from backend.commands.command import (
     requested_run,
     require_spec,
 )
-from backend.commands.follow import EventReader, Follower, GroupFollower, RunOutcome, format_metrics, report_outcome
+from backend.commands.follow import Follower, GroupFollower, RunOutcome, format_metrics, report_outcome
 from backend.commands.runs import group_lines, group_summary, last_end
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError, RunFailed
@@ -30,7 +30,7 @@ from backend.contract.messages import message
 from backend.contract.processes import on_interruption
 from backend.contract.resources import resource
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.events import RunFinished
+from backend.contract.run.events import EventReader, RunFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder
 from backend.contract.run.group import RunGroup

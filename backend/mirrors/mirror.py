@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +28,9 @@ from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.redaction import redact
 from backend.contract.run import events
+from backend.contract.run.comparison import flatten
 from backend.contract.run.curves import CurveEvent
+from backend.contract.run.events import LONGEST_LINE_BYTES, EventReader
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked, read_regular, write_whole
 from backend.contract.spec.section import Section, validate
@@ -49,7 +52,7 @@ class MirrorSettings(Section):
 
 
 @dataclass(frozen=True)
-class SentRun:
+class RunDescription:
     """A run as a tracker is told of it."""
 
     name: str
@@ -93,7 +96,7 @@ class Mirror(Protocol):
         """Raises InputError if the library is missing or the settings cannot work."""
         ...
 
-    def open(self, run: SentRun, settings: Any, run_id: str) -> Writer:
+    def open(self, run: RunDescription, settings: Any, run_id: str) -> Writer:
         """Start this run in the tracker, or continue the one with this id. Raises InputError, or what the library raises."""
         ...
 
@@ -255,30 +258,27 @@ class _Sender:
 
     def _send_new(self) -> int:
         """Send the events since the last call; returns how many bytes they took."""
-        data = self._read()
-        found, taken = events.decode_lines(data)
-        if not taken and len(data) == events.LONGEST_LINE_BYTES:
-            taken = len(data)  # a line that long is not an event
+        self._restart_if_replaced()
+        reader = EventReader(self._folder.events, self._state.offset)
+        for event in reader.read():
+            self._send(event)
+        taken = reader.offset - self._state.offset
         if not taken:
             return 0
-        for event in found:
-            self._send(event)
         self._open().flush()
-        self._state.offset += taken
+        self._state.offset = reader.offset
         self._state.problem = ""
         self._save()
         return taken
 
-    def _read(self) -> bytes:
+    def _restart_if_replaced(self) -> None:
         try:
             with open_unlinked(self._folder.events) as file:
-                beginning = hashlib.sha256(file.readline(events.LONGEST_LINE_BYTES)).hexdigest()
+                beginning = hashlib.sha256(file.readline(LONGEST_LINE_BYTES)).hexdigest()
                 if beginning != self._state.beginning or self._state.offset > file.seek(0, os.SEEK_END):
                     self._state, self._writer = SendingState(beginning), None
-                file.seek(self._state.offset)
-                return file.read(events.LONGEST_LINE_BYTES)
         except FileNotFoundError:
-            return b""
+            return
 
     def _send(self, event: events.AnyEvent) -> None:
         if isinstance(event, events.RunResumed):
@@ -302,7 +302,7 @@ class _Sender:
 
     def _open(self) -> Writer:
         if self._writer is None:
-            self._writer = self._mirror.open(_described(self._folder), self._settings, self._state.run_id)
+            self._writer = self._mirror.open(_describe_run(self._folder), self._settings, self._state.run_id)
             self._state.run_id = self._writer.id
             self._save()
         return self._writer
@@ -322,24 +322,14 @@ class _Sender:
         write_whole(path, json.dumps(asdict(self._state)).encode(), 0o600, durable=False)
 
 
-def _described(folder: RunFolder) -> SentRun:
-    started = time.time()
-    with open_unlinked(folder.events) as file:
-        first = next(iter(events.decode_lines(file.read(events.LONGEST_LINE_BYTES))[0]), None)
-        started = first.time if first is not None else started
-    try:
-        settings = dict(_flat(spec_file.read_run(folder.spec)))
-    except InputError:
-        settings = {}
-    return SentRun(folder.path.name, settings, started)
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{above}{name}.")
-        elif value not in (None, "", []):
-            yield f"{above}{name}", value if isinstance(value, int | float | str) else json.dumps(value, default=str)
+def _describe_run(folder: RunFolder) -> RunDescription:
+    first = next(iter(EventReader(folder.events).read()), None)
+    settings: dict[str, Any] = {}
+    with suppress(InputError):
+        for key, value in flatten(spec_file.read_run(folder.spec)):
+            if value not in (None, "", [], {}):
+                settings[key] = value if isinstance(value, int | float | str) else json.dumps(value, default=str)
+    return RunDescription(folder.path.name, settings, first.time if first is not None else time.time())
 
 
 def scalars(event: CurveEvent) -> Iterator[tuple[str, float | None]]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, import_library
+from backend.mirrors.mirror import MirrorSettings, RunDescription, check_address, import_library
 
 MAX_METRICS, MAX_PARAMETERS = 1000, 100
 """Of one request; MLflow's own limits."""
@@ -36,7 +36,7 @@ class MLflow:
         """See `Mirror.check`."""
         check_address(settings.address, "address")
 
-    def open(self, run: SentRun, settings: MLflowSettings, run_id: str) -> "MLflowWriter":
+    def open(self, run: RunDescription, settings: MLflowSettings, run_id: str) -> "MLflowWriter":
         """See `Mirror.open`."""
         os.environ |= {
             "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -46,7 +46,7 @@ class MLflow:
         return MLflowWriter(client, run_id or _create(client, run, settings.experiment))
 
 
-def _create(client: Any, run: SentRun, experiment: str) -> str:
+def _create(client: Any, run: RunDescription, experiment: str) -> str:
     found = client.get_experiment_by_name(experiment)
     if found is not None and found.lifecycle_stage != "active":
         raise InputError(

@@ -20,7 +20,7 @@ from backend.contract import places
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder
 from backend.contract.run.curves import CurveEvent
-from backend.mirrors.mirror import MirrorSettings, SentRun, scalars
+from backend.mirrors.mirror import MirrorSettings, RunDescription, scalars
 
 MARK = "tfevents"
 """What TensorBoard knows event files by, in their names."""
@@ -154,7 +154,7 @@ class TensorBoard:
         if settings.folder and not Path(settings.folder).expanduser().is_absolute():
             raise InputError("folder: write the whole path of the folder", "folder")
 
-    def open(self, run: SentRun, settings: TensorBoardSettings, run_id: str) -> "TensorBoardWriter":
+    def open(self, run: RunDescription, settings: TensorBoardSettings, run_id: str) -> "TensorBoardWriter":
         """See `Mirror.open`; the id is the run's folder."""
         folder = Path(run_id) if run_id else _free_folder(_logs(settings) / run.name)
         check_output_folder(folder)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from backend.contract import places
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, SentRun, import_library
+from backend.mirrors.mirror import MirrorSettings, RunDescription, import_library
 
 
 class TrackioSettings(MirrorSettings):
@@ -33,7 +33,7 @@ class Trackio:
         if settings.space and places.is_offline():
             raise InputError("space: offline mode is on; turn it off, or leave the Space out", "space")
 
-    def open(self, run: SentRun, settings: TrackioSettings, run_id: str) -> "TrackioWriter":
+    def open(self, run: RunDescription, settings: TrackioSettings, run_id: str) -> "TrackioWriter":
         """See `Mirror.open`; the id is the run's name."""
         with redirect_stdout(sys.stderr):
             trackio = import_library("trackio", self.title)
@@ -43,7 +43,7 @@ class Trackio:
 class TrackioWriter:
     """Ends the library's run at each flush: only then has everything reached the database."""
 
-    def __init__(self, trackio: Any, run: SentRun, settings: TrackioSettings, run_id: str) -> None:
+    def __init__(self, trackio: Any, run: RunDescription, settings: TrackioSettings, run_id: str) -> None:
         self.id = run_id or run.name
         self._trackio, self._sent_run, self._settings = trackio, run, settings
         self._resume = "allow" if run_id else "never"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from backend.contract import places
-from backend.mirrors.mirror import MirrorSettings, SentRun, check_address, import_library
+from backend.mirrors.mirror import MirrorSettings, RunDescription, check_address, import_library
 
 
 class WandbSettings(MirrorSettings):
@@ -37,7 +37,7 @@ class Wandb:
         if settings.mode == "online" and settings.address:
             check_address(settings.address, "address")
 
-    def open(self, run: SentRun, settings: WandbSettings, run_id: str) -> "WandbWriter":
+    def open(self, run: RunDescription, settings: WandbSettings, run_id: str) -> "WandbWriter":
         """See `Mirror.open`."""
         os.environ |= {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
         wandb = import_library("wandb", self.title)  # seconds

@@ -1,6 +1,8 @@
 """Events survive their file, whatever state the file is in and whichever version wrote it."""
 
+import tracemalloc
 import typing
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from pathlib import Path
 
@@ -112,3 +114,86 @@ def test_a_line_that_never_ends_is_refused(tmp_path: Path):
         file.truncate(20_000_000_000)  # sparse, so it takes no room
         with pytest.raises(InputError, match="without a line break"):
             list(events.lines_of(file))
+
+
+# A reader
+
+ONE = events.encode(events.Warned(time=1, code="a", message="one"))
+TWO = events.encode(events.Warned(time=2, code="b", message="two"))
+
+
+def messages(found: Iterable[events.AnyEvent]) -> list[str]:
+    """The words of the events."""
+    return [event.message for event in found if isinstance(event, events.Warned)]
+
+
+def test_half_written_line_waits(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    reader = events.EventReader(file)
+    file.write_bytes(ONE + TWO[:20])
+
+    assert messages(reader.new()) == ["one"]
+    file.write_bytes(ONE + TWO)
+    assert messages(reader.new()) == ["two"]
+    assert list(reader.new()) == []
+
+
+def test_file_that_is_not_there_yet_has_no_events(tmp_path: Path) -> None:
+    assert list(events.EventReader(tmp_path / "events.jsonl").new()) == []
+
+
+def test_earlier_attempts_and_their_torn_line_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(ONE + b'{"torn')
+    reader = events.EventReader.at_end(file)
+
+    file.write_bytes(ONE + TWO)  # the new attempt cuts the torn line
+
+    assert messages(reader.new()) == ["two"]
+
+
+def test_a_file_that_begins_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(ONE * 3)
+    reader = events.EventReader(file)
+    assert messages(reader.new()) == ["one"] * 3
+
+    file.unlink()
+    assert list(reader.new()) == []
+    file.write_bytes(TWO)
+
+    assert messages(reader.new()) == ["two"]
+
+
+def most_memory(action: Callable[[], object]) -> int:
+    """Bytes that Python held at most meanwhile."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    with file.open("wb") as target:
+        target.write(ONE + b"x" * (3 * events.LONGEST_LINE_BYTES) + b"\n" + TWO)
+        target.truncate(30 * events.LONGEST_LINE_BYTES)
+    found: list[events.AnyEvent] = []
+
+    assert most_memory(lambda: found.extend(events.EventReader(file).new())) < 5 * events.LONGEST_LINE_BYTES
+    assert messages(found) == ["one", "two"]
+    assert most_memory(lambda: events.EventReader.at_end(file)) < 5 * events.LONGEST_LINE_BYTES
+
+
+def test_the_end_behind_a_line_without_end_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(ONE)
+    with file.open("ab") as target:
+        target.truncate(2 * events.LONGEST_LINE_BYTES)
+    reader = events.EventReader.at_end(file)
+    with file.open("ab") as target:
+        target.write(b"\n" + TWO)
+
+    assert messages(reader.new()) == ["two"]

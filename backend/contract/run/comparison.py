@@ -41,7 +41,7 @@ class TextRows:
 
 def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool = False) -> TextRows:
     """One row per setting that differs between the runs (name → spec), or per setting of any run."""
-    columns = [dict(_flat(spec)) for spec in specs.values()]
+    columns = [dict(flatten(spec)) for spec in specs.values()]
     keys = [key for key in dict.fromkeys(key for column in columns for key in column) if key not in _LEFT_OUT]
     rows = [(key, *(_format_value(column.get(key)) for column in columns)) for key in keys]
     visible = [row for row in rows if everything or len(set(row[1:])) > 1]
@@ -60,7 +60,7 @@ def facts_of(found: Iterable[AnyEvent]) -> dict[str, str]:
                     "precision": event.precision,
                     "versions": event.versions,
                 }
-                facts |= {f"found.{key}": str(value) for key, value in _flat(own) if value}
+                facts |= {f"found.{key}": str(value) for key, value in flatten(own) if value}
             case DataLoaded():
                 facts |= {
                     f"found.{event.split}_rows": str(event.rows),
@@ -119,11 +119,12 @@ def format_short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings by dotted keys; an empty section is a value."""
     for name, value in values.items():
         key = f"{above}{name}"
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{key}.")
+            yield from flatten(value, f"{key}.")
         else:
             yield key, value
 

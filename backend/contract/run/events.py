@@ -4,8 +4,10 @@ Each event carries `time`, seconds since the epoch. Readers skip unknown event t
 window can open a run of a newer minor version.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
@@ -13,6 +15,7 @@ import msgspec
 from backend.contract.errors import InputError
 from backend.contract.messages import table_of
 from backend.contract.run.fixes import RunFix
+from backend.contract.safe_files import open_unlinked
 
 RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
 
@@ -344,6 +347,50 @@ def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
     """The events of all complete lines and how many bytes they took; a half-written last line is left for later."""
     end = data.rfind(b"\n") + 1
     return list(decode_all(data[:end].split(b"\n"))), end
+
+
+class EventReader:
+    """Reads the events added since the last read; a half-written line is left for the next one."""
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self._path = path
+        self.offset = offset
+        """The bytes that were read."""
+
+    @classmethod
+    def at_end(cls, path: Path) -> "EventReader":
+        """A reader for the events of the next attempt, which removes a half-written last line and writes it again."""
+        if not path.exists():
+            return cls(path)
+        with open_unlinked(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            begin = file.seek(max(0, size - LONGEST_LINE_BYTES))
+            last = file.read(size - begin).rfind(b"\n")
+        return cls(path, begin + last + 1 if last >= 0 or not begin else size)
+
+    def read(self) -> list[AnyEvent]:
+        """The events in the next block of the file; nothing if it does not exist."""
+        try:
+            with open_unlinked(self._path) as file:
+                size = file.seek(0, os.SEEK_END)
+                if size < self.offset:  # it was deleted and started again
+                    self.offset = 0
+                file.seek(self.offset)
+                block = file.read(min(size - self.offset, LONGEST_LINE_BYTES))
+        except FileNotFoundError:
+            return []
+        found, taken = decode_lines(block)
+        if not taken and len(block) == LONGEST_LINE_BYTES:
+            taken = len(block)  # a longer line is not an event
+        self.offset += taken
+        return found
+
+    def new(self) -> Iterator[AnyEvent]:
+        """Yield all new events in file order, one block at a time."""
+        before = None
+        while before != self.offset:
+            before = self.offset
+            yield from self.read()
 
 
 def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:

@@ -1,13 +1,10 @@
 """Tests that whoever follows a run sees whole events, each once, and only those of the attempt that was started."""
 
-import tracemalloc
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from backend.commands.follow import (
-    EventReader,
     Follower,
     RunOutcome,
     format_metrics,
@@ -17,86 +14,6 @@ from backend.commands.screen import ProgressScreen
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-
-FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
-SECOND = events.encode(events.Warned(time=2, code="b", message="two"))
-
-
-def messages(found: Iterable[events.AnyEvent]) -> list[str]:
-    """The words of the events."""
-    return [event.message for event in found if isinstance(event, events.Warned)]
-
-
-def test_half_written_line_waits(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    reader = EventReader(file)
-    file.write_bytes(FIRST + SECOND[:20])
-
-    assert messages(reader.new()) == ["one"]
-    file.write_bytes(FIRST + SECOND)
-    assert messages(reader.new()) == ["two"]
-    assert list(reader.new()) == []
-
-
-def test_file_that_is_not_there_yet_has_no_events(tmp_path: Path) -> None:
-    assert list(EventReader(tmp_path / "events.jsonl").new()) == []
-
-
-def test_earlier_attempts_and_their_torn_line_are_passed_over(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    file.write_bytes(FIRST + b'{"torn')
-    reader = EventReader.at_end(file)
-
-    file.write_bytes(FIRST + SECOND)  # the new attempt cuts the torn line
-
-    assert messages(reader.new()) == ["two"]
-
-
-def test_a_file_that_begins_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    file.write_bytes(FIRST * 3)
-    reader = EventReader(file)
-    assert messages(reader.new()) == ["one"] * 3
-
-    file.unlink()
-    assert list(reader.new()) == []
-    file.write_bytes(SECOND)
-
-    assert messages(reader.new()) == ["two"]
-
-
-def most_memory(action: Callable[[], object]) -> int:
-    """Bytes that Python held at most meanwhile."""
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    with file.open("wb") as target:
-        target.write(FIRST + b"x" * (3 * events.LONGEST_LINE_BYTES) + b"\n" + SECOND)
-        target.truncate(30 * events.LONGEST_LINE_BYTES)
-    found: list[events.AnyEvent] = []
-
-    assert most_memory(lambda: found.extend(EventReader(file).new())) < 5 * events.LONGEST_LINE_BYTES
-    assert messages(found) == ["one", "two"]
-    assert most_memory(lambda: EventReader.at_end(file)) < 5 * events.LONGEST_LINE_BYTES
-
-
-def test_the_end_behind_a_line_without_end_is_found(tmp_path: Path) -> None:
-    file = tmp_path / "events.jsonl"
-    file.write_bytes(FIRST)
-    with file.open("ab") as target:
-        target.truncate(2 * events.LONGEST_LINE_BYTES)
-    reader = EventReader.at_end(file)
-    with file.open("ab") as target:
-        target.write(b"\n" + SECOND)
-
-    assert messages(reader.new()) == ["two"]
 
 
 class Lines(ProgressScreen):
@@ -118,7 +35,7 @@ def test_a_host_that_ends_without_a_word_says_how_the_first_did(tmp_path: Path) 
     for folder, code, message in ((run, -9, "it was killed"), (own, -6, "it was terminated by SIGABRT")):
         folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, 0.0))
         folder.write_exit_record(ExitRecord(1, code, 0.0, message))
-    found = Follower(own, EventReader(own.events), Lines()).watch()
+    found = Follower(own, events.EventReader(own.events), Lines()).watch()
 
     assert (found.state, found.message, found.folder.path) == (
         "failed",
@@ -148,7 +65,7 @@ def test_an_evaluation_is_one_line_with_both_splits(tmp_path: Path) -> None:
         events.RunFinished(time=0, state="finished", step=10),
     ]
     folder.events.write_bytes(b"".join(events.encode(each) for each in told))
-    Follower(folder, EventReader(folder.events), screen).watch()
+    Follower(folder, events.EventReader(folder.events), screen).watch()
 
     assert [line for line in screen.lines if line.startswith("after step")] == [
         "after step 5: validation accuracy 0.5, the best so far; train accuracy 0.75",
@@ -170,7 +87,8 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
     )
 
     assert (
-        report_outcome(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED_EXIT_CODE
+        report_outcome(Follower(run, events.EventReader(run.events), Lines()).watch(), as_json=False)
+        == INTERRUPTED_EXIT_CODE
     )
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "reviews interrupted: it was told to stop. Resume it with: burnish resume reviews"

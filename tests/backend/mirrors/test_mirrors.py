@@ -20,7 +20,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import take_lock
 from backend.mirrors import mirror, tensorboard
-from backend.mirrors.mirror import MirrorSettings, SentRun
+from backend.mirrors.mirror import MirrorSettings, RunDescription
 from backend.mirrors.mlflow import MLflowSettings
 
 
@@ -68,7 +68,7 @@ class Remembering:
 
     def check(self, settings: MirrorSettings) -> None: ...
 
-    def open(self, run: SentRun, settings: MirrorSettings, run_id: str) -> "Remembering":
+    def open(self, run: RunDescription, settings: MirrorSettings, run_id: str) -> "Remembering":
         self.opened.append(run_id)
         self.id, self._waiting = "7", list[tuple[int, str, float]]()
         return self
