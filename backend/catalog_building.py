@@ -10,11 +10,11 @@ from backend.contract.catalog import (
     Catalog,
     EngineEntry,
     MetricEntry,
-    MirrorEntry,
     OptimizerEntry,
     Preset,
     SourceEntry,
     TaskEntry,
+    TrackerEntry,
 )
 from backend.contract.errors import InputError
 from backend.contract.messages import message
@@ -43,7 +43,7 @@ def build_catalog(versions: dict[str, str]) -> Catalog:
             for name, one in registry.all_of("adapter").items()
         ],
         mirrors=[
-            MirrorEntry(name, one.title, one.description, _schema(one.Settings))
+            TrackerEntry(name, one.title, one.description, _schema(one.Settings))
             for name, one in registry.all_of("mirror").items()
         ],
         metrics=[*_task_metrics(), *(_metric(name, metric) for name, metric in registry.all_of("metric").items())],

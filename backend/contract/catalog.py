@@ -146,7 +146,7 @@ class AdapterEntry(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
 
 
-class MirrorEntry(msgspec.Struct, frozen=True):
+class TrackerEntry(msgspec.Struct, frozen=True):
     """A tracker that curves can be sent to; `settings` is the JSON Schema of its part of `trackers.yaml`."""
 
     name: str
@@ -207,7 +207,7 @@ class Catalog(msgspec.Struct, frozen=True):
     """None in the static catalog; filled if devices were requested."""
     optimizers: list[OptimizerEntry] = []
     adapters: list[AdapterEntry] = []
-    mirrors: list[MirrorEntry] = []
+    mirrors: list[TrackerEntry] = []
     metrics: list[MetricEntry] = []
     tokenizer_training: dict[str, Any] = {}
     """The JSON Schema of the settings of a new tokenizer."""

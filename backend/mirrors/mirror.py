@@ -44,7 +44,7 @@ MAX_STATE = 100_000
 _NAME_SAFE = re.compile(r"[^\w./ -]")
 
 
-class MirrorSettings(Section):
+class TrackerSettings(Section):
     """The settings that every tracker has."""
 
     every_run: bool = Field(False, title="Every run")
@@ -85,12 +85,12 @@ class Writer(Protocol):
         ...
 
 
-class Mirror(Protocol):
+class Tracker(Protocol):
     """A tracker; a module of `backend.mirrors` exports it as `MIRROR`, another package as entry point `burnish.mirrors`."""
 
     title: ClassVar[str]
     description: ClassVar[str]
-    Settings: ClassVar[type[MirrorSettings]]
+    Settings: ClassVar[type[TrackerSettings]]
 
     def check(self, settings: Any) -> None:
         """Raises InputError if the library is missing or the settings cannot work."""
@@ -121,7 +121,7 @@ def trackers_file() -> Path:
     return places.config_folder() / "trackers.yaml"
 
 
-def read_trackers() -> dict[str, MirrorSettings]:
+def read_trackers() -> dict[str, TrackerSettings]:
     """The settings of every tracker that is set up, by name. Raises InputError that names the mistake."""
     path = trackers_file()
     if not path.exists():
@@ -130,21 +130,25 @@ def read_trackers() -> dict[str, MirrorSettings]:
     return {name: _validate(name, values[name] or {}) for name in sorted(values)}
 
 
-def check_settings(name: str, values: Any) -> MirrorSettings:
+def check_settings(name: str, values: Any) -> TrackerSettings:
     """These settings of a tracker, if they can work now. Raises InputError."""
     settings = _validate(name, values)
-    registry.find("mirror", name, "tracker").check(settings)
+    _find(name).check(settings)
     return settings
 
 
-def _validate(name: str, values: Any) -> MirrorSettings:
-    mirror: Mirror = registry.find("mirror", name, "tracker")
+def _find(name: str) -> Tracker:
+    return registry.find("mirror", name, "tracker")
+
+
+def _validate(name: str, values: Any) -> TrackerSettings:
+    tracker = _find(name)
     if not isinstance(values, dict):
         raise InputError("{name}: write its settings as key: value", name=name)
-    return validate(mirror.Settings, values, name)
+    return validate(tracker.Settings, values, name)
 
 
-def write_trackers(trackers: Mapping[str, MirrorSettings]) -> None:
+def write_trackers(trackers: Mapping[str, TrackerSettings]) -> None:
     """Replace the file; whatever equals a default is left out."""
     path = trackers_file()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,11 +156,11 @@ def write_trackers(trackers: Mapping[str, MirrorSettings]) -> None:
     write_whole(path, spec_file.dump(values).encode(), 0o600)
 
 
-def find_tracker(name: str) -> MirrorSettings:
+def find_tracker(name: str) -> TrackerSettings:
     """The settings of a tracker. Raises InputError that names those there are."""
     trackers = read_trackers()
     if name not in trackers:
-        registry.find("mirror", name, "tracker")
+        _find(name)
         raise InputError("{name} is not set up; run: burnish trackers add {name}", name=name)
     return trackers[name]
 
@@ -188,13 +192,13 @@ def send(folder: RunFolder, name: str, report: Callable[[str], None] = lambda _:
     the tracker does not answer for minutes after the run has ended.
     """
     settings = find_tracker(name)
-    mirror: Mirror = registry.find("mirror", name, "tracker")
-    mirror.check(settings)
+    tracker = _find(name)
+    tracker.check(settings)
     try:
         with FileLock(_state_path(folder, name).with_suffix(".lock"), timeout=0):
             return _Sender(folder, name, settings, report).follow()
     except Timeout:
-        raise InputError("{run} is already being sent to {title}", run=folder.name, title=mirror.title) from None
+        raise InputError("{run} is already being sent to {title}", run=folder.name, title=tracker.title) from None
 
 
 def sending_state(folder: RunFolder, name: str) -> SendingState:
@@ -213,9 +217,9 @@ def _state_path(folder: RunFolder, name: str) -> Path:
 class _Sender:
     """Reads new events, writes them to the tracker, and remembers how far it came."""
 
-    def __init__(self, folder: RunFolder, name: str, settings: MirrorSettings, report: Callable[[str], None]) -> None:
+    def __init__(self, folder: RunFolder, name: str, settings: TrackerSettings, report: Callable[[str], None]) -> None:
         self._folder, self._name, self._settings, self._report = folder, name, settings, report
-        self._mirror: Mirror = registry.find("mirror", name, "tracker")
+        self._tracker = _find(name)
         self._state = sending_state(folder, name)
         self._writer: Writer | None = None
         self._ended = ""
@@ -237,7 +241,7 @@ class _Sender:
                     raise RunFailed(
                         "{title} does not answer: {problem}; send the rest later with: burnish trackers send {run} {name}",
                         "tracker",
-                        title=self._mirror.title,
+                        title=self._tracker.title,
                         problem=self._state.problem,
                         run=self._folder.name,
                         name=self._name,
@@ -302,7 +306,7 @@ class _Sender:
 
     def _open(self) -> Writer:
         if self._writer is None:
-            self._writer = self._mirror.open(_describe_run(self._folder), self._settings, self._state.run_id)
+            self._writer = self._tracker.open(_describe_run(self._folder), self._settings, self._state.run_id)
             self._state.run_id = self._writer.id
             self._save()
         return self._writer
@@ -310,7 +314,7 @@ class _Sender:
     def _note(self, error: Exception) -> None:
         reason = next(iter(redact(str(error)).splitlines()), "") or type(error).__name__
         if reason != self._state.problem:
-            self._report(message("{title}: {reason}; trying again", title=self._mirror.title, reason=reason))
+            self._report(message("{title}: {reason}; trying again", title=self._tracker.title, reason=reason))
         # Whatever was written since the last flush is written again.
         kept = sending_state(self._folder, self._name)
         self._state, self._writer = kept if kept.beginning else self._state, None

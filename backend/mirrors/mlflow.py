@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, RunDescription, check_address, import_library
+from backend.mirrors.mirror import RunDescription, TrackerSettings, check_address, import_library
 
 MAX_METRICS, MAX_PARAMETERS = 1000, 100
 """Of one request; MLflow's own limits."""
@@ -16,7 +16,7 @@ MAX_VALUE = 500
 _STATES = {"finished": "FINISHED", "failed": "FAILED", "stopped": "KILLED", "interrupted": "KILLED"}
 
 
-class MLflowSettings(MirrorSettings):
+class MLflowSettings(TrackerSettings):
     """Where runs go."""
 
     address: str = Field("http://localhost:5000", title="Address", min_length=1, max_length=1000)
@@ -33,11 +33,11 @@ class MLflow:
     Settings = MLflowSettings
 
     def check(self, settings: MLflowSettings) -> None:
-        """See `Mirror.check`."""
+        """See `Tracker.check`."""
         check_address(settings.address, "address")
 
     def open(self, run: RunDescription, settings: MLflowSettings, run_id: str) -> "MLflowWriter":
-        """See `Mirror.open`."""
+        """See `Tracker.open`."""
         os.environ |= {
             "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
             "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",

@@ -20,7 +20,7 @@ from backend.contract import places
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder
 from backend.contract.run.curves import CurveEvent
-from backend.mirrors.mirror import MirrorSettings, RunDescription, scalars
+from backend.mirrors.mirror import RunDescription, TrackerSettings, scalars
 
 MARK = "tfevents"
 """What TensorBoard knows event files by, in their names."""
@@ -135,7 +135,7 @@ def _varint(number: int) -> bytes:
     return bytes(groups)
 
 
-class TensorBoardSettings(MirrorSettings):
+class TensorBoardSettings(TrackerSettings):
     """Where event files are written."""
 
     folder: str = Field("", title="Folder", max_length=1000, json_schema_extra={"path": True})
@@ -150,12 +150,12 @@ class TensorBoard:
     Settings = TensorBoardSettings
 
     def check(self, settings: TensorBoardSettings) -> None:
-        """See `Mirror.check`."""
+        """See `Tracker.check`."""
         if settings.folder and not Path(settings.folder).expanduser().is_absolute():
             raise InputError("folder: write the whole path of the folder", "folder")
 
     def open(self, run: RunDescription, settings: TensorBoardSettings, run_id: str) -> "TensorBoardWriter":
-        """See `Mirror.open`; the id is the run's folder."""
+        """See `Tracker.open`; the id is the run's folder."""
         folder = Path(run_id) if run_id else _free_folder(_logs(settings) / run.name)
         check_output_folder(folder)
         return TensorBoardWriter(folder, run.started)

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from backend.contract import places
 from backend.contract.errors import InputError
-from backend.mirrors.mirror import MirrorSettings, RunDescription, import_library
+from backend.mirrors.mirror import RunDescription, TrackerSettings, import_library
 
 
-class TrackioSettings(MirrorSettings):
+class TrackioSettings(TrackerSettings):
     """Where runs go."""
 
     project: str = Field("burnish", title="Project", min_length=1, max_length=128)
@@ -29,12 +29,12 @@ class Trackio:
     Settings = TrackioSettings
 
     def check(self, settings: TrackioSettings) -> None:
-        """See `Mirror.check`."""
+        """See `Tracker.check`."""
         if settings.space and places.is_offline():
             raise InputError("space: offline mode is on; turn it off, or leave the Space out", "space")
 
     def open(self, run: RunDescription, settings: TrackioSettings, run_id: str) -> "TrackioWriter":
-        """See `Mirror.open`; the id is the run's name."""
+        """See `Tracker.open`; the id is the run's name."""
         with redirect_stdout(sys.stderr):
             trackio = import_library("trackio", self.title)
         return TrackioWriter(trackio, run, settings, run_id)

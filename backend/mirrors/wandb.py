@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from backend.contract import places
-from backend.mirrors.mirror import MirrorSettings, RunDescription, check_address, import_library
+from backend.mirrors.mirror import RunDescription, TrackerSettings, check_address, import_library
 
 
-class WandbSettings(MirrorSettings):
+class WandbSettings(TrackerSettings):
     """Where runs go."""
 
     project: str = Field("burnish", title="Project", min_length=1, max_length=128)
@@ -33,12 +33,12 @@ class Wandb:
     Settings = WandbSettings
 
     def check(self, settings: WandbSettings) -> None:
-        """See `Mirror.check`."""
+        """See `Tracker.check`."""
         if settings.mode == "online" and settings.address:
             check_address(settings.address, "address")
 
     def open(self, run: RunDescription, settings: WandbSettings, run_id: str) -> "WandbWriter":
-        """See `Mirror.open`."""
+        """See `Tracker.open`."""
         os.environ |= {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
         wandb = import_library("wandb", self.title)  # seconds
         is_offline = settings.mode == "offline" or places.is_offline()

@@ -13,7 +13,7 @@ from app.services.backend_client import BackendClient
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.schema_form import SchemaForm
-from backend.contract.catalog import MirrorEntry
+from backend.contract.catalog import TrackerEntry
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.trackers import TrackerList
 
@@ -40,7 +40,7 @@ class TrackersCard(Card):
         self.banner = Banner()
         self.add(self.banner)
 
-    def show_catalog(self, entries: list[MirrorEntry]) -> None:
+    def show_catalog(self, entries: list[TrackerEntry]) -> None:
         """Show the trackers that there are, then ask which are set up."""
         for entry in entries:
             if entry.name in self.checks:

@@ -20,7 +20,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import take_lock
 from backend.mirrors import mirror, tensorboard
-from backend.mirrors.mirror import MirrorSettings, RunDescription
+from backend.mirrors.mirror import RunDescription, TrackerSettings
 from backend.mirrors.mlflow import MLflowSettings
 
 
@@ -58,7 +58,7 @@ def run(tmp_path: Path) -> RunFolder:
 class Remembering:
     """A tracker that keeps what it gets after each flush, and fails as often as told."""
 
-    title, description, Settings = "Remembering", "For tests.", MirrorSettings
+    title, description, Settings = "Remembering", "For tests.", TrackerSettings
 
     def __init__(self) -> None:
         self.points: list[tuple[int, str, float]] = []
@@ -66,9 +66,9 @@ class Remembering:
         self.failures = 0
         self.closed = ""
 
-    def check(self, settings: MirrorSettings) -> None: ...
+    def check(self, settings: TrackerSettings) -> None: ...
 
-    def open(self, run: RunDescription, settings: MirrorSettings, run_id: str) -> "Remembering":
+    def open(self, run: RunDescription, settings: TrackerSettings, run_id: str) -> "Remembering":
         self.opened.append(run_id)
         self.id, self._waiting = "7", list[tuple[int, str, float]]()
         return self
@@ -95,13 +95,13 @@ class Remembering:
 
 @pytest.fixture
 def remembering(monkeypatch: pytest.MonkeyPatch) -> Remembering:
-    tracker = Remembering()
+    fake = Remembering()
     monkeypatch.setattr(registry, "_plugins", lambda kind: {"remembering": None} if kind == "mirror" else {})
-    monkeypatch.setattr(registry, "_load", lambda kind, name: (tracker, ""))
+    monkeypatch.setattr(registry, "_load", lambda kind, name: (fake, ""))
     monkeypatch.setattr(mirror, "RETRY_SECONDS", (0.0, 0.0))
-    mirror.write_trackers({"remembering": MirrorSettings()})
+    mirror.write_trackers({"remembering": TrackerSettings()})
     registry.names.cache_clear()
-    return tracker
+    return fake
 
 
 @pytest.fixture(autouse=True)
