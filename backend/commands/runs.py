@@ -4,7 +4,6 @@ import math
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ from backend.contract.errors import InputError
 from backend.contract.metrics import spreads
 from backend.contract.places import runs_folder
 from backend.contract.run import events, search
-from backend.contract.run.event_summary import TOO_LONG, landmarks
+from backend.contract.run.event_summary import TOO_LONG, active_seconds, landmarks, last_end, last_step
 from backend.contract.run.folder import RunFolder, run_faults, run_folders
 from backend.contract.run.group import RunGroup, run_groups, state_of
 from backend.contract.run.notes import RunNotes, change_notes, read_notes, tags_of
@@ -248,14 +247,14 @@ def summary(folder: RunFolder) -> Summary:
         state=state,
         task=first.task if first else "",
         model=first.model if first else "",
-        step=_step_of(found),
+        step=last_step(found),
         total_steps=plan.total_steps if plan else 0,
         started=first.time if first else None,
         metrics=_metrics_of(found),
         intervals=_intervals_of(found) if state == "finished" else {},
         message="; ".join(filter(None, [message, cut])),
         data=_data_of(found),
-        seconds=_seconds_of(found),
+        seconds=active_seconds(found) if found else None,
         note=notes.note,
         tags=notes.tags,
         queued=folder.queued_since() if state == "queued" else None,
@@ -311,15 +310,6 @@ def _data_of(found: list[events.AnyEvent]) -> str:
     return ", ".join(Path(file).name for file in loaded[-1].files[:2]) if loaded else ""
 
 
-def _seconds_of(found: list[events.AnyEvent]) -> float | None:
-    if not found:
-        return None
-    idle = sum(
-        max(0.0, after.time - before.time) for before, after in pairwise(found) if isinstance(after, events.RunResumed)
-    )
-    return max(0.0, found[-1].time - found[0].time - idle)
-
-
 def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     finished, life = last_end(found), folder.life()
     if life == "alive" and folder.waits():
@@ -341,22 +331,6 @@ def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str
             return "finished", NO_CURVES
         return "lost" if ended_well else "failed", record.message or unsaid
     return "lost", "it was never started" if life == "new" else "its process was killed or the computer shut down"
-
-
-def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:
-    """How the last attempt ended, if it recorded that itself."""
-    marks = (*_ATTEMPTS, events.RunFinished)
-    last = next((event for event in reversed(found) if isinstance(event, marks)), None)
-    return last if isinstance(last, events.RunFinished) else None
-
-
-def _step_of(found: list[events.AnyEvent]) -> int:
-    for event in reversed(found):
-        if isinstance(event, events.StepFinished | events.RunFinished):
-            return event.step
-        if isinstance(event, events.RunResumed):
-            return event.from_step
-    return 0
 
 
 def _metrics_of(found: list[events.AnyEvent]) -> dict[str, float | None]:

@@ -23,13 +23,13 @@ from backend.commands.command import (
     require_spec,
 )
 from backend.commands.follow import Follower, GroupFollower, RunOutcome, format_metrics, report_outcome
-from backend.commands.runs import group_lines, group_summary, last_end
+from backend.commands.runs import group_lines, group_summary
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
 from backend.contract.processes import on_interruption
 from backend.contract.resources import resource
-from backend.contract.run.event_summary import landmarks
+from backend.contract.run.event_summary import landmarks, last_end
 from backend.contract.run.events import EventReader, RunFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder

@@ -9,8 +9,7 @@ import numpy as np
 from backend.contract.metrics import spread
 from backend.contract.rpc.search import Confirmation, Importance, Ineffective, SearchReport, TrialEntry
 from backend.contract.run.comparison import format_settings, format_short
-from backend.contract.run.event_summary import EventSummary, landmarks
-from backend.contract.run.events import RunFinished, RunResumed, RunStarted
+from backend.contract.run.event_summary import EventSummary, landmarks, last_end
 from backend.contract.run.folder import RunFolder
 from backend.search.plan import Plan, read_plan
 from backend.search.space import Told, make_study, quiet_optuna
@@ -58,10 +57,8 @@ def state_of(folder: RunFolder) -> tuple[str, str]:
     """How a search is, and the sentence that it ended with."""
     if folder.is_carried():
         return ("queued" if folder.waits() else "running"), ""
-    marks = (RunStarted, RunResumed, RunFinished)
-    last = next((event for event in reversed(landmarks(folder.events)) if isinstance(event, marks)), None)
-    if isinstance(last, RunFinished):
-        return last.state, last.message
+    if (end := last_end(landmarks(folder.events))) is not None:
+        return end.state, end.message
     if (record := folder.exit_record()) is not None and record.state:
         return record.state, record.message
     return "lost", ""

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from backend.contract.run import events
-from backend.contract.run.event_summary import landmarks
+from backend.contract.run.event_summary import active_seconds, landmarks, last_end, last_step
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec.search import HalvingSection, SearchSection
 
@@ -88,15 +87,18 @@ def read_trial(
         return Trial(**values)
     found = landmarks(folder.events)
     evaluations = tuple(_evaluations(found, metric))
-    end = _last_end(found)
-    step, total = _step(found), next((event.total_steps for event in found if isinstance(event, events.PlanMade)), 0)
+    end = last_end(found)
+    step, total = (
+        last_step(found),
+        next((event.total_steps for event in found if isinstance(event, events.PlanMade)), 0),
+    )
     value = end.metrics.get(metric) if end is not None and end.state == "finished" else None
     if value is None or not math.isfinite(value):
         value = evaluations[-1][1] if evaluations else None
     state, message = _state(folder, end)
     return Trial(
         **values, state=state, message=message, step=step, total=total, evaluations=evaluations, value=value,
-        pause=folder.pause_fraction(), seconds=_seconds(found), metrics=dict(end.metrics) if end else {},
+        pause=folder.pause_fraction(), seconds=active_seconds(found), metrics=dict(end.metrics) if end else {},
     )  # fmt: skip
 
 
@@ -115,12 +117,6 @@ def _state(folder: RunFolder, end: events.RunFinished | None) -> tuple[str, str]
     return ("failed", record.message) if record.has_failed else ("lost", record.message)
 
 
-def _last_end(found: Sequence[events.AnyEvent]) -> events.RunFinished | None:
-    marks = (events.RunStarted, events.RunResumed, events.RunFinished)
-    last = next((event for event in reversed(found) if isinstance(event, marks)), None)
-    return last if isinstance(last, events.RunFinished) else None
-
-
 def _evaluations(found: Iterable[events.AnyEvent], metric: str) -> list[tuple[int, float]]:
     kept: dict[int, float] = {}
     for event in found:
@@ -131,20 +127,6 @@ def _evaluations(found: Iterable[events.AnyEvent], metric: str) -> list[tuple[in
             if value is not None and math.isfinite(value):
                 kept[event.step] = value
     return sorted(kept.items())
-
-
-def _step(found: Sequence[events.AnyEvent]) -> int:
-    for event in reversed(found):
-        if isinstance(event, events.StepFinished | events.RunFinished):
-            return event.step
-        if isinstance(event, events.RunResumed):
-            return event.from_step
-    return 0
-
-
-def _seconds(found: Sequence[events.AnyEvent]) -> float:
-    idle = sum(after.time - before.time for before, after in pairwise(found) if isinstance(after, events.RunResumed))
-    return max(0.0, found[-1].time - found[0].time - idle) if found else 0.0
 
 
 # Ranking

@@ -1,13 +1,26 @@
-"""Reads a run's events quickly: everything but the steps and the sampled rows, each with the step before it."""
+"""Reads a run's events quickly: everything but the steps and the sampled rows, each with the step before it.
+
+And what follows from them alone: how and where the run ended, and how long it took.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from backend.contract.messages import message
-from backend.contract.run.events import LONGEST_LINE_BYTES, AnyEvent, Warned, decode
+from backend.contract.run.events import (
+    LONGEST_LINE_BYTES,
+    AnyEvent,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    StepFinished,
+    Warned,
+    decode,
+)
 from backend.contract.safe_files import open_unlinked
 
 CHUNK_BYTES = 1_000_000
@@ -101,6 +114,29 @@ def landmarks(path: Path) -> list[AnyEvent]:
     while not reader.is_complete:
         found += reader.read()
     return found
+
+
+def last_end(found: Sequence[AnyEvent]) -> RunFinished | None:
+    """How the last attempt ended, if it recorded that itself."""
+    marks = (RunStarted, RunResumed, RunFinished)
+    last = next((event for event in reversed(found) if isinstance(event, marks)), None)
+    return last if isinstance(last, RunFinished) else None
+
+
+def last_step(found: Sequence[AnyEvent]) -> int:
+    """How far the run came."""
+    for event in reversed(found):
+        if isinstance(event, StepFinished | RunFinished):
+            return event.step
+        if isinstance(event, RunResumed):
+            return event.from_step
+    return 0
+
+
+def active_seconds(found: Sequence[AnyEvent]) -> float:
+    """How long a process carried the run; the time between two attempts does not count."""
+    idle = sum(max(0.0, after.time - before.time) for before, after in pairwise(found) if isinstance(after, RunResumed))
+    return max(0.0, found[-1].time - found[0].time - idle) if found else 0.0
 
 
 def _landmarks(data: bytes) -> list[AnyEvent]:
