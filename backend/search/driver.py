@@ -25,8 +25,8 @@ from backend.preflight import checks
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.search.plan import Plan, read_plan
-from backend.search.space import Told, propose
-from backend.search.trials import SEED, Job, Trial, next_job, rank, read_trials, rungs
+from backend.search.space import Observation, propose
+from backend.search.trials import SEED, Action, Trial, next_action, rank, read_trials, rungs
 from backend.training.event_log import EventLog
 from backend.training.requests import Requests
 
@@ -73,13 +73,13 @@ class Search:
             if request in ENDS:
                 return self._end_early(request)
             if request is not None:
-                self._pass_on(request)
-            self._settle()
+                self._pass_on_request(request)
+            self._update_ended()
             if (hopeless := self._find_common_failure()) is not None:
                 return self._end("failed", hopeless)
-            while len(self._running) < self._plan.section.parallel and (job := self._next_job()) is not None:
-                self._do(job)
-            if not self._find_busy() and self._next_job() is None:
+            while len(self._running) < self._plan.section.parallel and (action := self._next_action()) is not None:
+                self._start_trial(action)
+            if not self._find_busy() and self._next_action() is None:
                 return self._end("finished")
             time.sleep(POLL_SECONDS)
 
@@ -99,16 +99,16 @@ class Search:
                     model=str(values["model"]["name_or_path"]), attempt=attempt, contract_version=CONTRACT_VERSION,
                 )
             )  # fmt: skip
-        told = {(event.trial, event.state, event.step) for event in earlier if isinstance(event, events.TrialEnded)}
+        recorded = {(event.trial, event.state, event.step) for event in earlier if isinstance(event, events.TrialEnded)}
         for trial in self._trials.values():
-            if trial.state not in ("proposed", "running") and (trial.number, trial.state, trial.step) not in told:
-                self._tell_end(trial)
+            if trial.state not in ("proposed", "running") and (trial.number, trial.state, trial.step) not in recorded:
+                self._record_end(trial)
         self._log.write(
             events.StageStarted(time=time.time(), stage="searching", total=self._plan.trials, unit="trials")
         )
-        self._tell_progress()
+        self._record_progress()
 
-    def _tell_end(self, trial: Trial) -> None:
+    def _record_end(self, trial: Trial) -> None:
         self._log.write(
             events.TrialEnded(
                 time=time.time(), trial=trial.number, state=trial.state, step=trial.step, value=trial.value,
@@ -116,7 +116,7 @@ class Search:
             )
         )  # fmt: skip
 
-    def _tell_progress(self) -> None:
+    def _record_progress(self) -> None:
         done, total = self._count_ended(), self._plan.trials
         self._log.write(events.StageProgress(time=time.time(), stage="searching", done=done, total=total))
 
@@ -128,45 +128,47 @@ class Search:
 
     # Trials
 
-    def _next_job(self) -> Job | None:
+    def _next_action(self) -> Action | None:
         left = 0 if self._is_exhausted else self._plan.trials - len(self._own())
         held = {*self._held, *(number for number, starts in self._starts.items() if starts >= MAX_STARTS)}
-        return next_job(
+        return next_action(
             self._plan.section, list(self._trials.values()), left, greater=self._plan.greater, seed=self._plan.seed,
             busy=self._find_busy(), held=held,
         )  # fmt: skip
 
-    def _do(self, job: Job) -> None:
-        number = job.trial or self._propose(job)
+    def _start_trial(self, action: Action) -> None:
+        number = action.trial or self._propose(action)
         if number is None:
             self._is_exhausted = True
             return
         try:
-            self._start(self._trials[number], job.pause)
+            self._launch(self._trials[number], action.pause)
         except (InputError, RunFailed) as error:
             refused = replace(self._trials[number], state="failed", message=str(error))
             self._trials[number] = refused
             self._held.add(number)
-            self._tell_end(refused)
+            self._record_end(refused)
 
-    def _propose(self, job: Job) -> int | None:
+    def _propose(self, action: Action) -> int | None:
         """Choose a trial's settings and put them on record; returns its number."""
         number = max(self._trials, default=0) + 1
-        if job.confirms:
-            settings = {**self._trials[job.confirms].settings, SEED: job.seed}
-            name = f"trials/trial-{job.confirms:03d}-seed-{job.seed}"
+        if action.confirms:
+            settings = {**self._trials[action.confirms].settings, SEED: action.seed}
+            name = f"trials/trial-{action.confirms:03d}-seed-{action.seed}"
         else:
-            plan, told = self._plan, [_tell(trial, self._plan) for trial in self._own()]
-            found = propose(plan.section, plan.parameters, len(told) + 1, told, greater=plan.greater)
+            plan, observations = self._plan, [_observe(trial, self._plan) for trial in self._own()]
+            found = propose(plan.section, plan.parameters, len(observations) + 1, observations, greater=plan.greater)
             if found is None:
                 return None
             settings, name = found, f"trials/trial-{number:03d}"
-        event = events.TrialProposed(time=time.time(), trial=number, run=name, settings=settings, confirms=job.confirms)
+        event = events.TrialProposed(
+            time=time.time(), trial=number, run=name, settings=settings, confirms=action.confirms
+        )
         self._log.write(event)
-        self._trials[number] = Trial(number, RunFolder(self._folder.path / name), settings, job.confirms)
+        self._trials[number] = Trial(number, RunFolder(self._folder.path / name), settings, action.confirms)
         return number
 
-    def _start(self, trial: Trial, pause: float | None) -> None:
+    def _launch(self, trial: Trial, pause: float | None) -> None:
         folder = trial.folder
         if not folder.exists():
             self._write_run(trial)
@@ -190,7 +192,7 @@ class Search:
         trial.folder.path.mkdir(parents=True, exist_ok=True)
         checks.write_spec(trial.folder, checked)
 
-    def _settle(self) -> None:
+    def _update_ended(self) -> None:
         """Read how the trials ended whose processes are gone."""
         for number in [number for number in self._find_busy() if self._has_ended(number)]:
             self._running.pop(number, None)
@@ -201,8 +203,8 @@ class Search:
                 self._starts[number] = 0
             if after.state == "paused" and not after.is_at_rung:
                 self._held.add(number)
-            self._tell_end(after)
-            self._tell_progress()
+            self._record_end(after)
+            self._record_progress()
 
         self._claim_devices()
 
@@ -232,7 +234,7 @@ class Search:
 
     # Ends
 
-    def _pass_on(self, request: str) -> None:
+    def _pass_on_request(self, request: str) -> None:
         """Let the trials that train save a checkpoint."""
         for number in self._running:
             self._trials[number].folder.request(request)
@@ -246,7 +248,7 @@ class Search:
         for number in self._running:
             self._trials[number].folder.request("interrupt" if request == "interrupt" else "pause")
         while self._running:
-            self._settle()
+            self._update_ended()
             time.sleep(POLL_SECONDS)
         return self._end(ENDS[request])
 
@@ -259,7 +261,7 @@ class Search:
         )  # fmt: skip
 
 
-def _tell(trial: Trial, plan: Plan) -> Told:
+def _observe(trial: Trial, plan: Plan) -> Observation:
     """A trial as its sampler may know it."""
     state = {"finished": "finished", "stopped": "finished", "failed": "failed", "paused": "paused"}.get(
         trial.state, "running"
@@ -267,4 +269,4 @@ def _tell(trial: Trial, plan: Plan) -> Told:
     levels = {
         round(1000 * level): value for level in rungs(plan.section.halving) if (value := trial.at(level)) is not None
     }
-    return Told(trial.settings, state, trial.value, levels)
+    return Observation(trial.settings, state, trial.value, levels)

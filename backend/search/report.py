@@ -12,7 +12,7 @@ from backend.contract.run.comparison import format_settings, format_short
 from backend.contract.run.event_summary import EventSummary, landmarks, last_end
 from backend.contract.run.folder import RunFolder
 from backend.search.plan import Plan, read_plan
-from backend.search.space import Told, make_study, quiet_optuna
+from backend.search.space import Observation, make_study, quiet_optuna
 from backend.search.trials import SEED, Trial, rank, rank_all, read_trials, rungs
 
 FEWEST_STEPS = 5
@@ -140,15 +140,21 @@ def read_losses(folder: RunFolder) -> np.ndarray:
 
 def measure_importance(plan: Plan, trials: Iterable[Trial]) -> list[Importance]:
     """How much of the metric's variance each setting explains, most first; empty with too few trials or without Optuna."""
-    told = [
-        Told(trial.settings, "finished", trial.value)
+    observations = [
+        Observation(trial.settings, "finished", trial.value)
         for trial in trials
         if trial.state == "finished" and trial.value is not None
     ]
-    if len(told) < FEWEST_TRIALS or len(plan.parameters) < 2:
+    if len(observations) < FEWEST_TRIALS or len(plan.parameters) < 2:
         return []
     chance = np.random.default_rng(plan.section.seed)
-    draws = [told, *([told[place] for place in chance.integers(len(told), size=len(told))] for _ in range(DRAWS))]
+    draws = [
+        observations,
+        *(
+            [observations[place] for place in chance.integers(len(observations), size=len(observations))]
+            for _ in range(DRAWS)
+        ),
+    ]
     try:
         with quiet_optuna() as optuna:
             evaluator = optuna.importance.FanovaImportanceEvaluator(n_trees=TREES, seed=plan.section.seed)

@@ -105,8 +105,8 @@ def _read_parameter(key: str, values: Any) -> Parameter:
 def _read_choices(where: str, values: list[Any]) -> tuple[Any, ...]:
     if not values:
         raise InputError("{where}: the list is empty; give it the values to try", where, where=where)
-    told = [_plain(value) for value in values]
-    twice = next((one for number, one in enumerate(told) if one in told[:number]), None)
+    plain = [_plain(value) for value in values]
+    twice = next((one for number, one in enumerate(plain) if one in plain[:number]), None)
     if twice is not None:
         raise InputError("{where}: {twice} is listed twice; remove one of them", where, where=where, twice=twice)
     return tuple(values)
@@ -177,7 +177,7 @@ def check_sampler(section: SearchSection) -> None:
 
 
 @dataclass(frozen=True)
-class Told:
+class Observation:
     """What is known of an earlier trial: its settings and, as far as it was measured, its value."""
 
     settings: Mapping[str, Any]
@@ -189,15 +189,20 @@ class Told:
 
 
 def propose(
-    section: SearchSection, parameters: Sequence[Parameter], number: int, told: Sequence[Told], *, greater: bool
+    section: SearchSection,
+    parameters: Sequence[Parameter],
+    number: int,
+    observations: Sequence[Observation],
+    *,
+    greater: bool,
 ) -> dict[str, Any] | None:
-    """The settings of trial `number`, as a function of what is told of the earlier ones alone; None if all were tried."""
+    """The settings of trial `number`, as a function of the earlier ones alone; None if all were tried."""
     if section.sampler == "grid":
         combination = next(itertools.islice(_combinations(parameters), number - 1, None), None)
         return None if combination is None else _named(parameters, combination)
-    tried = {_plain(one.settings) for one in told}
+    tried = {_plain(one.settings) for one in observations}
     for attempt in range(PROPOSALS):
-        found = _propose(section, parameters, (number, attempt), told, greater=greater)
+        found = _propose(section, parameters, (number, attempt), observations, greater=greater)
         if _plain(found) not in tried:
             return found
     if count_combinations(parameters) > LARGEST_GRID:
@@ -215,7 +220,7 @@ def _named(parameters: Sequence[Parameter], values: Iterable[Any]) -> dict[str, 
 
 
 def _propose(
-    section: SearchSection, parameters: Sequence[Parameter], number: tuple[int, int], told: Sequence[Told], *, greater: bool
+    section: SearchSection, parameters: Sequence[Parameter], number: tuple[int, int], observations: Sequence[Observation], *, greater: bool
 ) -> dict[str, Any]:  # fmt: skip
     seeds = np.random.SeedSequence([section.seed, *number])
     if section.sampler == "random":
@@ -225,7 +230,7 @@ def _propose(
     with quiet_optuna() as optuna:
         samplers = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
         sampler = samplers[section.sampler](seed=seed, n_startup_trials=learning_from)
-        study = make_study(parameters, told, greater=greater, sampler=sampler)
+        study = make_study(parameters, observations, greater=greater, sampler=sampler)
         asked = study.ask(distributions(parameters))
         return {parameter.key: _value(parameter, asked.params[parameter.key]) for parameter in parameters}
 
@@ -242,14 +247,18 @@ def quiet_optuna() -> Iterator[Any]:
 
 
 def make_study(
-    parameters: Sequence[Parameter], told: Iterable[Told], *, greater: bool, sampler: "BaseSampler | None" = None
+    parameters: Sequence[Parameter],
+    observations: Iterable[Observation],
+    *,
+    greater: bool,
+    sampler: "BaseSampler | None" = None,
 ) -> "Study":
     """Optuna's study of the trials so far, in memory; nothing of it is kept."""
     import optuna
 
     study = optuna.create_study(direction="maximize" if greater else "minimize", sampler=sampler)
     kinds, states = distributions(parameters), optuna.trial.TrialState
-    for one in told:
+    for one in observations:
         state = states.RUNNING if one.state == "running" else states.FAIL
         if one.state == "paused" and one.rungs:
             state = states.PRUNED

@@ -155,7 +155,7 @@ def _key(value: float | None, greater: bool) -> float:
 
 
 @dataclass(frozen=True)
-class Job:
+class Action:
     """What a search does next: propose a trial, or train one until it has done a fraction of its steps."""
 
     trial: int
@@ -172,11 +172,11 @@ def rungs(halving: HalvingSection | None) -> tuple[float, ...]:
     return tuple(float(halving.factor) ** -number for number in range(halving.rungs, 0, -1))
 
 
-def next_job(
+def next_action(
     section: SearchSection, trials: Sequence[Trial], left: int, *, greater: bool, seed: int,
     busy: Collection[int] = (), held: Collection[int] = (),
-) -> Job | None:  # fmt: skip
-    """The most useful job that can start now, as a function of the trials; `left` is how many may still be proposed.
+) -> Action | None:  # fmt: skip
+    """The most useful action that can start now, as a function of the trials; `left` is how many may still be proposed.
 
     Rungs work as in asynchronous successive halving: a trial is promoted as soon as it is among the best of those that
     have come as far, or else a new one begins. Source: L. Li et al., A System for Massively Parallel Hyperparameter
@@ -188,17 +188,19 @@ def next_job(
     idle = [trial for trial in trials if trial.number not in busy and trial.number not in held]
     for trial in idle:
         if trial.state in UNFINISHED or (trial.state == "paused" and not trial.is_at_rung):
-            return Job(trial.number, trial.pause if trial.state != "proposed" or trial.pause else _first(trial, levels))
+            return Action(
+                trial.number, trial.pause if trial.state != "proposed" or trial.pause else _first(trial, levels)
+            )
     own = [trial for trial in trials if not trial.confirms]
     if (promoted := _find_promotable(own, levels, section.halving, held, greater=greater)) is not None:
         return promoted
     if left > 0:
-        return Job(0, levels[0] if levels else None)
+        return Action(0, levels[0] if levels else None)
     if any(trial.number in busy for trial in own):
         return None
     if not rank(own, greater=greater) and (waiting := [trial for trial in idle if trial.is_at_rung]):
         best = rank_all(waiting, greater=greater)[0]  # fewer trials than a rung compares: somebody must win
-        return Job(best.number, _above(best, levels))
+        return Action(best.number, _above(best, levels))
     return _next_confirmation(section, own, trials, seed, greater=greater)
 
 
@@ -212,20 +214,20 @@ def _above(trial: Trial, levels: tuple[float, ...]) -> float | None:
 
 def _find_promotable(
     trials: Sequence[Trial], levels: tuple[float, ...], halving: HalvingSection | None, held: Collection[int], *, greater: bool
-) -> Job | None:  # fmt: skip
+) -> Action | None:  # fmt: skip
     for level in reversed(levels):
         assert halving is not None
         come = [(_key(value, greater), trial) for trial in trials if (value := trial.at(level)) is not None]
         come.sort(key=lambda pair: (pair[0], pair[1].number))
         for _, trial in come[: len(come) // halving.factor]:
             if trial.is_at_rung and trial.pause == level and trial.number not in held:
-                return Job(trial.number, _above(trial, levels))
+                return Action(trial.number, _above(trial, levels))
     return None
 
 
 def _next_confirmation(
     section: SearchSection, own: Sequence[Trial], trials: Sequence[Trial], seed: int, *, greater: bool
-) -> Job | None:
+) -> Action | None:
     if section.confirm is None:
         return None
     there = {(trial.confirms, trial.settings.get(SEED)) for trial in trials if trial.confirms}
@@ -233,5 +235,5 @@ def _next_confirmation(
         first = int(trial.settings.get(SEED, seed)) + 1
         for new in range(first, first + section.confirm.seeds):
             if (trial.number, new) not in there:
-                return Job(0, None, trial.number, new)
+                return Action(0, None, trial.number, new)
     return None

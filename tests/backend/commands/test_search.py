@@ -154,8 +154,8 @@ def test_killed_search_gives_what_an_undisturbed_one_gives(search_spec, runs: Pa
     assert done.stdout.splitlines()[-1] == str(folder.path)
     one = json.loads(undisturbed.stdout)
     other = json.loads(_call("search", str(folder.path), "--json", runs=runs).stdout)
-    told = [[{key: trial[key] for key in ("trial", "settings", "metric", "state", "steps")} for trial in found["trials"]] for found in (one, other)]  # fmt: skip
-    assert told[0] == told[1]
+    trials = [[{key: trial[key] for key in ("trial", "settings", "metric", "state", "steps")} for trial in found["trials"]] for found in (one, other)]  # fmt: skip
+    assert trials[0] == trials[1]
     for trial in one["trials"]:
         name = Path(trial["run"]).name
         assert _losses(RunFolder(trial["run"])) == _losses(RunFolder(folder.trials / name))

@@ -114,8 +114,8 @@ def search(folder: RunFolder) -> dict[int, tuple[Any, ...]]:
 
 
 def found(folder: RunFolder) -> dict[int, tuple[Any, ...]]:
-    told = report.report(folder)
-    return {one.trial: (one.state, one.settings, one.metric, one.steps) for one in told.trials}
+    found = report.report(folder)
+    return {one.trial: (one.state, one.settings, one.metric, one.steps) for one in found.trials}
 
 
 def ends(folder: RunFolder) -> list[str]:
@@ -175,17 +175,17 @@ def test_paused_trials_keep_their_place_until_they_are_promoted(trainer: Trainer
     trials = search(folder)
     assert trainer.steps == sum(steps for *_, steps in trials.values()) < 9 * STEPS / 2
     assert {steps for *_, steps in trials.values()} == {4, 12, 36}
-    told = report.report(folder)
-    assert (told.steps, told.full_steps) == (trainer.steps, 9 * STEPS)
+    found = report.report(folder)
+    assert (found.steps, found.full_steps) == (trainer.steps, 9 * STEPS)
 
 
 def test_winner_is_confirmed_with_new_seeds(trainer: Trainer, tmp_path: Path):
     folder = write(tmp_path / "search", confirm={"best": 2, "seeds": 3})
     search(folder)
-    told = report.report(folder)
-    first = told.confirmed[0]
+    found = report.report(folder)
+    first = found.confirmed[0]
     assert first.mean is not None
-    assert [one.trial for one in told.confirmed] == [one.trial for one in told.trials[:2]]
+    assert [one.trial for one in found.confirmed] == [one.trial for one in found.trials[:2]]
     assert list(first.values) == ["43", "44", "45"]
     assert first.mean == pytest.approx(first.searched - 0.02)  # each seed above 42 costs a hundredth
     assert first.luck == pytest.approx(0.02)
@@ -257,6 +257,6 @@ def test_report_is_plain_json(trainer: Trainer, tmp_path: Path):
 
     folder = write(tmp_path / "search", trials=2)
     search(folder)
-    told = json.loads(msgspec.json.encode(report.report(folder)))
-    assert told["trials"][0].keys() >= {"settings", "metric", "state", "steps"}
-    assert os.path.isabs(told["trials"][0]["run"])  # noqa: PTH117
+    found = json.loads(msgspec.json.encode(report.report(folder)))
+    assert found["trials"][0].keys() >= {"settings", "metric", "state", "steps"}
+    assert os.path.isabs(found["trials"][0]["run"])  # noqa: PTH117

@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import validate
 from backend.contract.spec.search import SearchSection
 from backend.search import space
-from backend.search.space import Told, budget, propose, read_space
+from backend.search.space import Observation, budget, propose, read_space
 
 SPACE = {"training.learning_rate": {"log": [1e-5, 1e-3]}, "adapter.rank": [4, 8, 16]}
 
@@ -109,36 +109,36 @@ def test_what_is_drawn_lies_in_its_range(low: float, width: float, form: str, nu
     assert isinstance(value, int if form.endswith("int") else float)
 
 
-def run_search(sampler: str, count: int) -> list[Told]:
+def run_search(sampler: str, count: int) -> list[Observation]:
     """A search for the learning rate 1e-4 and rank 8, without any training."""
-    told: list[Told] = []
+    observations: list[Observation] = []
     for number in range(1, count + 1):
-        settings = propose(section(sampler), read_space(SPACE), number, told, greater=False)
+        settings = propose(section(sampler), read_space(SPACE), number, observations, greater=False)
         assert settings is not None
         value = abs(settings["training.learning_rate"] - 1e-4) + (settings["adapter.rank"] != 8)
-        told.append(Told(settings, "finished", value))
-    return told
+        observations.append(Observation(settings, "finished", value))
+    return observations
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 def test_proposal_depends_on_nothing_but_the_earlier_trials(sampler: str):
-    told = run_search(sampler, 8)
-    assert told == run_search(sampler, 8)
-    again = propose(section(sampler), read_space(SPACE), 6, told[:5], greater=False)
-    assert again == told[5].settings
+    observations = run_search(sampler, 8)
+    assert observations == run_search(sampler, 8)
+    again = propose(section(sampler), read_space(SPACE), 6, observations[:5], greater=False)
+    assert again == observations[5].settings
 
 
 @pytest.mark.slow
 def test_gaussian_process_proposes_the_same_again():
-    told = run_search("tpe", 6)
-    one, other = (propose(section("gp"), read_space(SPACE), 7, told, greater=False) for _ in range(2))
+    observations = run_search("tpe", 6)
+    one, other = (propose(section("gp"), read_space(SPACE), 7, observations, greater=False) for _ in range(2))
     assert one == other
 
 
 def test_direction_decides_what_is_proposed():
-    told = run_search("tpe", 8)
+    observations = run_search("tpe", 8)
     smaller, greater = (
-        propose(section("tpe"), read_space(SPACE), 9, told, greater=greater) for greater in (False, True)
+        propose(section("tpe"), read_space(SPACE), 9, observations, greater=greater) for greater in (False, True)
     )
     assert smaller != greater
 
@@ -150,20 +150,24 @@ def test_parzen_estimator_learns_from_results():
 
 def test_nothing_is_proposed_twice():
     few = read_space({"adapter.rank": [4, 8, 16], "training.drop_last": [True, False]})
-    told: list[Told] = []
+    observations: list[Observation] = []
     for number in range(1, 7):
-        settings = propose(section("tpe"), few, number, told, greater=True)
+        settings = propose(section("tpe"), few, number, observations, greater=True)
         assert settings is not None
-        told.append(Told(settings, "finished", 0.5))
-    assert len({str(one.settings) for one in told}) == 6
-    assert propose(section("tpe"), few, 7, told, greater=True) is None
+        observations.append(Observation(settings, "finished", 0.5))
+    assert len({str(one.settings) for one in observations}) == 6
+    assert propose(section("tpe"), few, 7, observations, greater=True) is None
 
 
 def test_paused_and_failed_trials_are_told_as_well():
     parameters = read_space(SPACE)
     settings = {"training.learning_rate": 1e-4, "adapter.rank": 8}
-    told = [Told(settings, "paused", 0.5, {111: 0.5}), Told(settings, "failed"), Told(settings, "running")]
+    observations = [
+        Observation(settings, "paused", 0.5, {111: 0.5}),
+        Observation(settings, "failed"),
+        Observation(settings, "running"),
+    ]
     with space.quiet_optuna():
-        study = space.make_study(parameters, told, greater=True)
+        study = space.make_study(parameters, observations, greater=True)
         states = [trial.state.name for trial in study.get_trials(deepcopy=False)]
     assert states == ["PRUNED", "FAIL", "RUNNING"]

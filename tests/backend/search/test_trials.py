@@ -9,7 +9,7 @@ import pytest
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import validate
 from backend.contract.spec.search import SearchSection
-from backend.search.trials import SEED, Job, Trial, is_name, next_job, rank, rank_all, rungs
+from backend.search.trials import SEED, Action, Trial, is_name, next_action, rank, rank_all, rungs
 
 STEPS = 90
 
@@ -27,23 +27,27 @@ def train(trial: Trial, pause: float | None, quality: float) -> Trial:
     return replace(trial, state=state, step=until, total=STEPS, evaluations=evaluations, pause=pause, value=evaluations[-1][1])  # fmt: skip
 
 
-def search(qualities: list[float], plan: SearchSection, *, greater: bool = True) -> tuple[dict[int, Trial], list[Job]]:
+def search(
+    qualities: list[float], plan: SearchSection, *, greater: bool = True
+) -> tuple[dict[int, Trial], list[Action]]:
     """The whole search, with one trial at a time."""
     trials: dict[int, Trial] = {}
-    jobs: list[Job] = []
+    actions: list[Action] = []
     while True:
         own = [trial for trial in trials.values() if not trial.confirms]
-        job = next_job(plan, list(trials.values()), len(qualities) - len(own), greater=greater, seed=42)
-        if job is None:
-            return trials, jobs
-        assert len(jobs) < 200
-        jobs.append(job)
-        number = job.trial or len(trials) + 1
-        if not job.trial:
-            settings = {**trials[job.confirms].settings, SEED: job.seed} if job.confirms else {"place": number - 1}
-            trials[number] = Trial(number, RunFolder(f"/nowhere/{number}"), settings, job.confirms)
-        quality = qualities[trials[number].settings["place"]] if not job.confirms else 0.5
-        trials[number] = train(trials[number], job.pause, quality)
+        action = next_action(plan, list(trials.values()), len(qualities) - len(own), greater=greater, seed=42)
+        if action is None:
+            return trials, actions
+        assert len(actions) < 200
+        actions.append(action)
+        number = action.trial or len(trials) + 1
+        if not action.trial:
+            settings = (
+                {**trials[action.confirms].settings, SEED: action.seed} if action.confirms else {"place": number - 1}
+            )
+            trials[number] = Trial(number, RunFolder(f"/nowhere/{number}"), settings, action.confirms)
+        quality = qualities[trials[number].settings["place"]] if not action.confirms else 0.5
+        trials[number] = train(trials[number], action.pause, quality)
 
 
 QUALITIES = [0.5, 0.6, 0.7, 0.8, 0.9, 0.55, 0.65, 0.75, 0.95]
@@ -55,9 +59,9 @@ def test_rungs_are_fractions_of_a_whole_trial():
 
 
 def test_every_trial_is_trained_through_without_halving():
-    trials, jobs = search(QUALITIES, section(halving=None))
+    trials, actions = search(QUALITIES, section(halving=None))
     assert [trial.step for trial in trials.values()] == [STEPS] * 9
-    assert len(jobs) == 9
+    assert len(actions) == 9
 
 
 def test_halving_finds_the_best_with_a_third_of_the_steps():
@@ -76,10 +80,10 @@ def test_no_rung_promotes_more_than_its_share():
 
 
 def test_promoted_trial_continues_instead_of_beginning_again():
-    _, jobs = search(QUALITIES, section())
-    proposals = [job for job in jobs if not job.trial]
+    _, actions = search(QUALITIES, section())
+    proposals = [action for action in actions if not action.trial]
     assert len(proposals) == 9
-    assert {job.pause for job in jobs if job.trial} == {1 / 3, None}
+    assert {action.pause for action in actions if action.trial} == {1 / 3, None}
 
 
 def test_smaller_is_better_where_the_metric_says_so():
@@ -94,8 +98,15 @@ def test_one_trial_is_trained_through_even_if_no_rung_is_full():
 
 
 def test_best_trials_are_confirmed_with_new_seeds():
-    trials, jobs = search(QUALITIES, section(halving=None, confirm={"best": 2, "seeds": 3}))
-    assert [(job.confirms, job.seed) for job in jobs[9:]] == [(9, 43), (9, 44), (9, 45), (5, 43), (5, 44), (5, 45)]
+    trials, actions = search(QUALITIES, section(halving=None, confirm={"best": 2, "seeds": 3}))
+    assert [(action.confirms, action.seed) for action in actions[9:]] == [
+        (9, 43),
+        (9, 44),
+        (9, 45),
+        (5, 43),
+        (5, 44),
+        (5, 45),
+    ]
     assert all(trial.settings[SEED] != 42 for trial in trials.values() if trial.confirms)
 
 
@@ -103,29 +114,29 @@ def test_confirmation_waits_for_the_last_trial():
     plan = section(halving=None, confirm={"best": 1, "seeds": 2})
     trials, _ = search(QUALITIES, section(halving=None))
     trials[4] = replace(trials[4], state="running")
-    assert next_job(plan, list(trials.values()), 0, greater=True, seed=42, busy={4}) is None
+    assert next_action(plan, list(trials.values()), 0, greater=True, seed=42, busy={4}) is None
 
 
 @pytest.mark.parametrize("state", ["proposed", "interrupted", "lost"])
 def test_unfinished_trial_comes_first_and_goes_where_it_was_going(state: str):
     trials, _ = search(QUALITIES[:3], section())
     trials[2] = replace(trials[2], state=state, step=3, evaluations=(), pause=1 / 3)
-    job = next_job(section(), list(trials.values()), 6, greater=True, seed=42)
-    assert job == Job(2, 1 / 3)
+    action = next_action(section(), list(trials.values()), 6, greater=True, seed=42)
+    assert action == Action(2, 1 / 3)
 
 
 def test_trial_that_a_person_paused_is_continued_unless_held():
     trials, _ = search(QUALITIES[:3], section(halving=None))
     trials[1] = replace(trials[1], state="paused", step=40, pause=None)
-    assert next_job(section(halving=None), list(trials.values()), 0, greater=True, seed=42) == Job(1, None)
-    assert next_job(section(halving=None), list(trials.values()), 0, greater=True, seed=42, held={1}) is None
+    assert next_action(section(halving=None), list(trials.values()), 0, greater=True, seed=42) == Action(1, None)
+    assert next_action(section(halving=None), list(trials.values()), 0, greater=True, seed=42, held={1}) is None
 
 
 def test_order_of_the_jobs_does_not_depend_on_when_they_are_asked_for():
-    """Whatever is on record, the same job follows: a search that was killed continues as if it had not been."""
-    trials, jobs = search(QUALITIES, section())
+    """Whatever is on record, the same action follows: a search that was killed continues as if it had not been."""
+    trials, actions = search(QUALITIES, section())
     again, same = search(QUALITIES, section())
-    assert jobs == same
+    assert actions == same
     assert [trial.step for trial in trials.values()] == [trial.step for trial in again.values()]
 
 
