@@ -25,7 +25,7 @@ from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.frozen_weights import float32_weights, has_adapter, is_float32, save_float32
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.inputs import parts_of_like_length
+from backend.engines.torch.inputs import split_by_length
 from backend.engines.torch.layers.dropout import speed_up_dropout
 from backend.engines.torch.layers.fast_linear import speed_up_linear
 from backend.engines.torch.layers.unpadded import Unpadding
@@ -199,7 +199,7 @@ class TorchEngine:
     def _parts(self, batch: Batch) -> list[Batch]:
         """What is computed together of a batch: all of it, or on a CPU parts of it, where a pass costs little beside its tokens."""
         is_split = self._facts.head is Head.SEQ2SEQ_LM and self._device.type == "cpu"
-        return parts_of_like_length(batch) if is_split and not (self._compiled or self._shards) else [batch]
+        return split_by_length(batch) if is_split and not (self._compiled or self._shards) else [batch]
 
     def _add_part(self, batch: Batch, denominator: float) -> torch.Tensor:
         compiles = self._compiled is not None

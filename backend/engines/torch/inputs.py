@@ -30,7 +30,7 @@ def valid_rows(batch: Batch) -> Batch:
     return {name: array[valid] for name, array in batch.items()}
 
 
-def parts_of_like_length(batch: Batch) -> list[Batch]:
+def split_by_length(batch: Batch) -> list[Batch]:
     """The rows of an encoder-decoder's batch in a few parts of like length, each without the padding that longer rows need.
 
     Its layers compute all padding of a batch. Which rows are in which part follows from the batch alone.

@@ -23,7 +23,7 @@ from transformers.pytorch_utils import Conv1D
 
 from backend.contract.heads import IGNORE, Head
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.inputs import parts_of_like_length
+from backend.engines.torch.inputs import split_by_length
 from backend.engines.torch.layers import unpadded
 from backend.engines.torch.layers.unpadded import LAYERS, Unpadding
 from tests.backend.engines.head_batches import facts, head_batch
@@ -488,7 +488,7 @@ def test_parts_of_an_encoder_decoders_batch_have_its_gradients(name: str):
         parameter.data.div_(5)  # T5's attention saturates with such weights, and rounding is magnified
     expected = gradients(model, Head.SEQ2SEQ_LM, None, batch)
 
-    parts = parts_of_like_length(batch)
+    parts = split_by_length(batch)
     found = [gradients(model, Head.SEQ2SEQ_LM, None, part) for part in parts]
 
     assert len(parts) > 1
@@ -500,7 +500,7 @@ def test_parts_of_an_encoder_decoders_batch_have_its_gradients(name: str):
 @pytest.mark.parametrize("seed", range(20))
 def test_parts_hold_every_token_once_and_less_padding(seed: int):
     batch = translation_batch(seed, rows=5 + seed)
-    parts = parts_of_like_length(batch)
+    parts = split_by_length(batch)
 
     for name, filler in (("input_ids", 0), ("labels", IGNORE)):
         whole = sorted(tuple(row[row != filler]) for row in batch[name])
@@ -511,4 +511,4 @@ def test_parts_hold_every_token_once_and_less_padding(seed: int):
 def test_rows_of_one_length_stay_together():
     batch = translation_batch()
     equal = {name: np.repeat(array[:1], 6, axis=0) for name, array in batch.items()}
-    assert [len(part["labels"]) for part in parts_of_like_length(equal)] == [6]
+    assert [len(part["labels"]) for part in split_by_length(equal)] == [6]
