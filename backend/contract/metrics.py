@@ -31,8 +31,8 @@ class Metric:
 
     It may give variants with a suffix too (`f1_PER`); they inherit what is declared here.
     """
-    resampling: Callable[[Any, Any, Any], Any] | None = None
-    """As `score`, but gives the `Resampling` from which its interval is drawn. Metrics share it, too."""
+    weighted_scores: Callable[[Any, Any, Any], Any] | None = None
+    """As `score`, but gives the `WeightedScores` from which its interval is drawn. Metrics share it, too."""
 
 
 def is_at_chance(metrics: Mapping[str, float | None], trivial: Mapping[str, float]) -> bool:

@@ -19,10 +19,10 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.spec import validate
 from backend.data.rows import Rows
-from backend.metrics.metric import Predictions, Sums, declared_metrics, known_rows, resamplings
+from backend.metrics.metric import Predictions, Sums, declared_metrics, known_rows, weighted_scores
 from backend.models import saved_model
 from backend.statistics.paired import Resampled, differences, group_differences, holm, resample
-from backend.statistics.resampling import FEWEST, Resampling, find_group_column, group_numbers
+from backend.statistics.resampling import FEWEST, WeightedScores, find_group_column, group_numbers
 from backend.tasks.task import sums_of, vote
 
 SURE = 0.05
@@ -55,7 +55,7 @@ class PredictedRows:
         files, lines = np.zeros(len(self.table), np.int32), np.arange(len(self.table))
         return Rows(self.inputs, (self.name,), files, lines, self.name)
 
-    def resamplings(self, scored_as: "PredictedRows") -> list[Resampling]:
+    def weighted_scores(self, scored_as: "PredictedRows") -> list[WeightedScores]:
         """The families of the task's metrics for these rows, with another run's labels and settings, so that both are scored alike.
 
         Raises InputError if the note of that run's model lacks them.
@@ -63,7 +63,7 @@ class PredictedRows:
         sums: Sums = sums_of(self.task, self.table, self.rows, self.columns)
         predictions, metrics = Predictions(self.table, sums), declared_metrics(self.task.metrics)
         try:
-            return list(resamplings(metrics, predictions, scored_as.facts, scored_as.task.settings).values())
+            return list(weighted_scores(metrics, predictions, scored_as.facts, scored_as.task.settings).values())
         except KeyError:
             raise saved_model.damaged_note_error(scored_as.folder.model) from None
 
@@ -216,7 +216,7 @@ def _test_pairs(every: Sequence[Sequence[PredictedRows]], names: Sequence[str]) 
     groups = group_numbers(first.table[column]) if column is not None else None
     rows = first.table.num_rows
     measured = [
-        (name, [resample(one.resamplings(first), rows, groups) for one in runs])
+        (name, [resample(one.weighted_scores(first), rows, groups) for one in runs])
         for name, runs in zip(names, every, strict=True)
     ]
     tests = [test for pair in combinations(measured, 2) for test in _test(*pair, rows)]

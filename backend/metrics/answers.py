@@ -14,7 +14,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, ratios
+from backend.statistics.resampling import WeightedScores, ratios
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only: a dash of Unicode stays
@@ -82,7 +82,7 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
     return found
 
 
-def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+def _weighted_scores(predictions: Predictions, facts: Any, settings: Any) -> WeightedScores | None:
     measured = [
         f"{name}{part}" for name in ("loss", "exact_match", "f1") for part in ("", "_HasAns", "_NoAns")
         if predictions.total(f"{name}{part}")[1]
@@ -91,11 +91,16 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
         return None
     right, known = predictions.sums["exact_match"]
     sums = {name: predictions.sums[name] for name in measured}
-    return Resampling(ratios(sums), {"exact_match": right[known > 0] > 0})
+    return WeightedScores(ratios(sums), {"exact_match": right[known > 0] > 0})
 
 
 _metric = partial(
-    Metric, greater_is_better=True, range=(0, 1), tasks=("question_answering",), score=_score, resampling=_resampling
+    Metric,
+    greater_is_better=True,
+    range=(0, 1),
+    tasks=("question_answering",),
+    score=_score,
+    weighted_scores=_weighted_scores,
 )
 METRICS = (
     _metric("loss", "Loss", greater_is_better=False, range=(0, None)),

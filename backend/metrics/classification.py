@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, divide, ratios
+from backend.statistics.resampling import WeightedScores, divide, ratios
 
 
 def known_labels(predictions: Predictions, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -55,7 +55,7 @@ def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) ->
     return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted)) if varies else 0.0}
 
 
-def _resampling(predictions: Predictions, facts: Mapping[str, Any], settings: Any) -> Resampling | None:
+def _weighted_scores(predictions: Predictions, facts: Mapping[str, Any], settings: Any) -> WeightedScores | None:
     from scipy import sparse  # heavy, as above
 
     labels = facts["labels"]
@@ -83,7 +83,7 @@ def _resampling(predictions: Predictions, facts: Mapping[str, Any], settings: An
     shares = {"accuracy": right}
     if len(labels) == 2:
         shares |= {"precision": right[predicted[known] == 1], "recall": right[actual[known] == 1]}
-    return Resampling(scores, shares)
+    return WeightedScores(scores, shares)
 
 
 def _cell_scores(cells: np.ndarray, of_actual: Any, of_predicted: Any, share_of_labels: float) -> dict[str, np.ndarray]:
@@ -112,7 +112,12 @@ def _cell_scores(cells: np.ndarray, of_actual: Any, of_predicted: Any, share_of_
 
 
 _metric = partial(
-    Metric, greater_is_better=True, range=(0, 1), tasks=("text_classification",), score=_score, resampling=_resampling
+    Metric,
+    greater_is_better=True,
+    range=(0, 1),
+    tasks=("text_classification",),
+    score=_score,
+    weighted_scores=_weighted_scores,
 )
 METRICS = (
     _metric("loss", "Loss", greater_is_better=False, range=(0, None)),

@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, divide, ratios
+from backend.statistics.resampling import WeightedScores, divide, ratios
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
@@ -35,7 +35,7 @@ def _varies(values: np.ndarray) -> bool:
     return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
 
 
-def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling:
+def _weighted_scores(predictions: Predictions, facts: Any, settings: Any) -> WeightedScores:
     actual, predicted = (predictions.table[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))
     actual, predicted = (values if _varies(values) else np.zeros(len(values)) for values in (actual, predicted))
     places = [np.unique(values, return_inverse=True)[1] for values in (actual, predicted)]
@@ -47,7 +47,7 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
         found = {"pearson": pearson, "spearman": spearman, "combined": (pearson + spearman) / 2}
         return found if loss is None else found | loss(counts)
 
-    return Resampling(scores, is_sum=False)
+    return WeightedScores(scores, is_sum=False)
 
 
 def _counted_pearson(counts: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -72,7 +72,12 @@ def _counted_ranks(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 _metric = partial(
-    Metric, greater_is_better=True, range=(-1, 1), tasks=("text_regression",), score=_score, resampling=_resampling
+    Metric,
+    greater_is_better=True,
+    range=(-1, 1),
+    tasks=("text_regression",),
+    score=_score,
+    weighted_scores=_weighted_scores,
 )
 METRICS = (
     _metric("loss", "Loss", greater_is_better=False, range=(0, None)),

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, divide, ratios
+from backend.statistics.resampling import WeightedScores, divide, ratios
 
 _STRICT = {"BIO": "IOB2", "IOB1": "IOB1", "IOBES": "IOBES", "BILOU": "BILOU"}
 _AS_IOBES = str.maketrans({"L": "E", "U": "S"})
@@ -96,7 +96,7 @@ def _tag_scores(actual: list[list[str]], predicted: list[list[str]]) -> dict[str
     return means | {f"f1_{name}": float(value) for name, value in zip(names, f1, strict=True)}
 
 
-def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+def _weighted_scores(predictions: Predictions, facts: Any, settings: Any) -> WeightedScores | None:
     known = predictions.table["actual"].is_valid().to_numpy()
     if not known.any():
         return None
@@ -124,7 +124,7 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
         sums = counts @ right, counts @ is_actual, counts @ is_predicted
         return means(counts) | _unit_scores(names, *sums, means_of_all=scheme == "none")
 
-    return Resampling(scores)
+    return WeightedScores(scores)
 
 
 Units = list[set[tuple[str, int, int]]]
@@ -195,7 +195,12 @@ def _unit_scores(
 
 
 _metric = partial(
-    Metric, greater_is_better=True, range=(0, 1), tasks=("token_classification",), score=_score, resampling=_resampling
+    Metric,
+    greater_is_better=True,
+    range=(0, 1),
+    tasks=("token_classification",),
+    score=_score,
+    weighted_scores=_weighted_scores,
 )
 METRICS = (
     _metric("loss", "Loss", greater_is_better=False, range=(0, None)),

@@ -18,13 +18,13 @@ import numpy as np
 from backend.contract.errors import InputError
 from backend.contract.metrics import Metric, Score
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, ratios
+from backend.statistics.resampling import WeightedScores, ratios
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
 
 BleuWords = Literal["auto", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "none"]
-ResamplingOf = Callable[[Predictions, Any, Any], Resampling | None]
+ScoresOf = Callable[[Predictions, Any, Any], WeightedScores | None]
 Kind = Literal["bleu", "chrf", "rouge", "exact_match"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -80,10 +80,10 @@ def _equal_rows(written: list[str], references: list[str]) -> np.ndarray:
     return np.array([_normalise_spaces(one) == _normalise_spaces(other) for one, other in pairs])
 
 
-def _of_draws(draw: Callable[[list[str], list[str], BleuWords], Resampling]) -> ResamplingOf:
+def _of_draws(draw: Callable[[list[str], list[str], BleuWords], WeightedScores]) -> ScoresOf:
     """As `_of_rows`, for scores that are drawn again."""
 
-    def draw_rows(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+    def draw_rows(predictions: Predictions, facts: Any, settings: Any) -> WeightedScores | None:
         known = predictions.labelled_rows()
         if known.num_rows < predictions.table.num_rows:
             return None
@@ -93,8 +93,8 @@ def _of_draws(draw: Callable[[list[str], list[str], BleuWords], Resampling]) -> 
     return draw_rows
 
 
-def _draw_sacrebleu(kind: str) -> Callable[[list[str], list[str], BleuWords], Resampling]:
-    def draw(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+def _draw_sacrebleu(kind: str) -> Callable[[list[str], list[str], BleuWords], WeightedScores]:
+    def draw(written: list[str], references: list[str], words: BleuWords) -> WeightedScores:
         metric: Any = _sacrebleu(kind, references, words)
         # What sacreBLEU's own tests of significance add up and compute scores from.
         rows = np.array(metric._extract_corpus_statistics(written, [references]), dtype=np.float64)
@@ -103,20 +103,22 @@ def _draw_sacrebleu(kind: str) -> Callable[[list[str], list[str], BleuWords], Re
             sums = np.rint(counts @ rows).astype(np.int64).tolist()
             return {kind: np.array([metric._compute_score_from_stats(one).score for one in sums])}
 
-        return Resampling(scores)
+        return WeightedScores(scores)
 
     return draw
 
 
-def _draw_rouge(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+def _draw_rouge(written: list[str], references: list[str], words: BleuWords) -> WeightedScores:
     rows = _rouge_rows(written, references)
     ones = np.ones(len(rows))
-    return Resampling(ratios({name: (rows[:, place], ones) for place, name in enumerate(ROUGE)}))
+    return WeightedScores(ratios({name: (rows[:, place], ones) for place, name in enumerate(ROUGE)}))
 
 
-def _draw_exact_match(written: list[str], references: list[str], words: BleuWords) -> Resampling:
+def _draw_exact_match(written: list[str], references: list[str], words: BleuWords) -> WeightedScores:
     right = _equal_rows(written, references)
-    return Resampling(ratios({"exact_match": (right.astype(np.float64), np.ones(len(right)))}), {"exact_match": right})
+    return WeightedScores(
+        ratios({"exact_match": (right.astype(np.float64), np.ones(len(right)))}), {"exact_match": right}
+    )
 
 
 def signatures(references: Sequence[str], kinds: Sequence[Kind], words: BleuWords = "auto") -> dict[str, str]:
@@ -223,7 +225,7 @@ def _replace(character: str) -> str:
     return " " if unicodedata.category(character)[0] in "PSZ" else character
 
 
-_RESAMPLINGS: dict[Kind, ResamplingOf] = {
+_WEIGHTED_SCORES: dict[Kind, ScoresOf] = {
     "bleu": _of_draws(_draw_sacrebleu("bleu")),
     "chrf": _of_draws(_draw_sacrebleu("chrf")),
     "rouge": _of_draws(_draw_rouge),
@@ -240,7 +242,7 @@ _SCORES: dict[Kind, Score] = {
 def _metric(name: str, title: str, kind: Kind, highest: int = 1) -> Metric:
     return Metric(
         name, title, greater_is_better=True, range=(0, highest),
-        tasks=("causal_lm", "seq2seq_lm"), score=_SCORES[kind], resampling=_RESAMPLINGS[kind],
+        tasks=("causal_lm", "seq2seq_lm"), score=_SCORES[kind], weighted_scores=_WEIGHTED_SCORES[kind],
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
-from backend.statistics.resampling import Resampling, ratios
+from backend.statistics.resampling import WeightedScores, ratios
 
 _LARGEST_EXPONENT = 700.0
 """A perplexity beyond it would be infinite, which JSON cannot say."""
@@ -23,7 +23,7 @@ def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, flo
     return {"loss": total / count, "perplexity": perplexity, "accuracy": correct / count}
 
 
-def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampling | None:
+def _weighted_scores(predictions: Predictions, facts: Any, settings: Any) -> WeightedScores | None:
     if not predictions.total("loss")[1]:
         return None
     means = ratios({name: predictions.sums[name] for name in ("loss", "accuracy") if name in predictions.sums})
@@ -32,7 +32,7 @@ def _resampling(predictions: Predictions, facts: Any, settings: Any) -> Resampli
         found = means(counts)
         return found | {"perplexity": np.exp(np.minimum(found["loss"], _LARGEST_EXPONENT))}
 
-    return Resampling(scores)
+    return WeightedScores(scores)
 
 
 _metric = partial(
@@ -41,7 +41,7 @@ _metric = partial(
     range=(0, None),
     tasks=("causal_lm", "masked_lm", "seq2seq_lm"),
     score=_score,
-    resampling=_resampling,
+    weighted_scores=_weighted_scores,
 )
 METRICS = (
     _metric("loss", "Loss"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.metrics import Metric
-from backend.statistics.resampling import Resampling
+from backend.statistics.resampling import WeightedScores
 
 Sums = dict[str, tuple[np.ndarray, np.ndarray]]
 """Name → numerator and denominator of each row, both (rows,) float64, for what is summed over rows before dividing."""
@@ -63,13 +63,13 @@ def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, set
     return scores
 
 
-def resamplings(
+def weighted_scores(
     metrics: Iterable[Metric], predictions: Predictions, facts: Any, settings: Any
-) -> dict[Any, Resampling]:
+) -> dict[Any, WeightedScores]:
     """Those of every family of these metrics that has one, by the function that makes it; empty without rows."""
-    families = dict.fromkeys(metric.resampling for metric in metrics) if predictions.table.num_rows else {}
+    families = dict.fromkeys(metric.weighted_scores for metric in metrics) if predictions.table.num_rows else {}
     found = {family: family(predictions, facts, settings) for family in families if family}
-    return {family: made for family, made in found.items() if made is not None}
+    return {family: scores for family, scores in found.items() if scores is not None}
 
 
 def known_rows(predictions: Predictions) -> np.ndarray:

@@ -23,7 +23,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
 from backend.hardware.devices import count_processes
-from backend.metrics.metric import declared_metrics, known_rows, resamplings
+from backend.metrics.metric import declared_metrics, known_rows, weighted_scores
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits, ignore_progress, make_task
 from backend.preflight.metrics import compute_metrics
@@ -264,9 +264,9 @@ class FeatureSession:
 
         def draw(own: np.ndarray | None) -> dict[str, Interval]:
             chosen = known if own is None else np.intersect1d(known, own)
-            made = resamplings(metrics, scored.predictions.take(chosen), self.facts, self.task.settings)
+            families = weighted_scores(metrics, scored.predictions.take(chosen), self.facts, self.task.settings)
             own_groups = None if groups is None else np.unique(groups[chosen], return_inverse=True)[1]
-            return intervals(made.values(), len(chosen), own_groups)
+            return intervals(families.values(), len(chosen), own_groups)
 
         return {name: value for name, value in _of_files(rows, draw).items() if name in scored.metrics}
 

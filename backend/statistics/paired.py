@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.contract.metrics import Interval
-from backend.statistics.resampling import LEVEL, Resampling, draw, percentiles
+from backend.statistics.resampling import LEVEL, WeightedScores, bootstrap, percentiles
 
 _POWER = 1.959964 + 0.841621
 """Standard errors of a difference that 95 % confidence finds in four of five cases."""
@@ -57,15 +57,15 @@ class Resampled:
     drawn: Mapping[str, np.ndarray]
     """(draws,) each; of every model the same rows are drawn."""
     shares: Mapping[str, np.ndarray]
-    """As those of `Resampling`, if they are of all rows and no row depends on another."""
+    """As those of `WeightedScores`, if they are of all rows and no row depends on another."""
 
 
-def resample(families: Sequence[Resampling], rows: int, groups: np.ndarray | None = None) -> Resampled:
+def resample(families: Sequence[WeightedScores], rows: int, groups: np.ndarray | None = None) -> Resampled:
     """One model's metrics on `rows` rows. With `groups` (rows,), rows of one group are drawn together."""
     once = np.ones((1, rows))
     whole = {name: float(value) for one in families for name, (value,) in one.scores(once).items()}
     shares = {name: right for one in families for name, right in one.shares.items() if len(right) == rows}
-    return Resampled(whole, draw(families, rows, groups), shares if groups is None else {})
+    return Resampled(whole, bootstrap(families, rows, groups), shares if groups is None else {})
 
 
 def differences(first: Resampled, second: Resampled) -> dict[str, Difference]:

@@ -5,7 +5,7 @@ a comparison both models. Rows that depend on each other (questions about one pa
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,8 +28,8 @@ _SEED = 20_261_127
 
 
 @dataclass(frozen=True)
-class Resampling:
-    """What a family of metrics needs to be drawn again."""
+class WeightedScores:
+    """A family of metrics as a function of how often each row counts, so that rows can be drawn again."""
 
     scores: Scores
     shares: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -50,13 +50,12 @@ def divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below != 0)
 
 
-def intervals(made: Iterable[Resampling], rows: int, groups: np.ndarray | None = None) -> dict[str, Interval]:
+def intervals(families: Collection[WeightedScores], rows: int, groups: np.ndarray | None = None) -> dict[str, Interval]:
     """Each metric's 95 % interval; none for what is drawn from fewer than `FEWEST` rows or groups, or is always the same.
 
     `groups` (rows,) has the number of the group of each row, from 0, if rows depend on each other.
     """
-    families = list(made)
-    found = {name: percentiles(values) for name, values in draw(families, rows, groups).items()}
+    found = {name: percentiles(values) for name, values in bootstrap(families, rows, groups).items()}
     found = {name: (low, high) for name, (low, high) in found.items() if -np.inf < low < high < np.inf}
     for one in families if groups is None else ():
         found |= {name: wilson(right) for name, right in one.shares.items() if len(right)}
@@ -71,7 +70,9 @@ def wilson(right: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def draw(families: Sequence[Resampling], rows: int, groups: np.ndarray | None = None) -> dict[str, np.ndarray]:
+def bootstrap(
+    families: Collection[WeightedScores], rows: int, groups: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     """Each metric in every draw, (draws,); empty if there are fewer than `FEWEST` rows or groups."""
     found: dict[str, list[np.ndarray]] = defaultdict(list)
     draws = [_count_draws(one, rows) for one in families]
@@ -84,7 +85,7 @@ def draw(families: Sequence[Resampling], rows: int, groups: np.ndarray | None = 
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def _count_draws(one: Resampling, rows: int) -> int:
+def _count_draws(one: WeightedScores, rows: int) -> int:
     return min(RESAMPLES, max(1_000, (_MOST if one.is_sum else _MOST_SLOW) // rows))
 
 

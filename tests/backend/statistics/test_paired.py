@@ -9,7 +9,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 from scipy import stats
 
-from backend.metrics.metric import Predictions, metrics_of, resamplings
+from backend.metrics.metric import Predictions, metrics_of, weighted_scores
 from backend.statistics import resampling
 from backend.statistics.paired import differences, group_differences, holm, mcnemar, resample
 
@@ -18,7 +18,7 @@ SIMULATIONS = 2000
 
 def measure_difference(task, tables, facts, groups=None):
     def resample_one(table):
-        families = resamplings(metrics_of(task), Predictions(pa.table(table)), facts, None)
+        families = weighted_scores(metrics_of(task), Predictions(pa.table(table)), facts, None)
         return resample(list(families.values()), len(table["actual"]), groups)
 
     return differences(*map(resample_one, tables))
@@ -100,7 +100,7 @@ def test_a_model_without_numbers_differs_from_none():
     sums = [{"loss": (table["prediction"], np.ones(40))} for table in tables]
 
     def resample_one(table, loss):
-        families = resamplings(metrics_of("text_regression"), Predictions(pa.table(table), loss), {}, None)
+        families = weighted_scores(metrics_of("text_regression"), Predictions(pa.table(table), loss), {}, None)
         return resample(list(families.values()), 40)
 
     assert "loss" not in differences(*map(resample_one, tables, sums))
@@ -124,7 +124,8 @@ def models_of(right):
     """(seeds, rows) → one model for each seed, as a share of right rows."""
     ones = np.ones(right.shape[1])
     return [
-        resample([resampling.Resampling(resampling.ratios({"accuracy": (one, ones)}))], right.shape[1]) for one in right
+        resample([resampling.WeightedScores(resampling.ratios({"accuracy": (one, ones)}))], right.shape[1])
+        for one in right
     ]
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from backend.metrics.metric import Predictions, measure, metrics_of, resamplings
+from backend.metrics.metric import Predictions, measure, metrics_of, weighted_scores
 from backend.statistics import resampling
 from backend.statistics.resampling import find_group_column, group_numbers, intervals, wilson
 
@@ -86,8 +86,8 @@ def test_a_drawn_score_is_the_score_of_the_drawn_rows(case):
     task, predictions, facts, settings = CASES[case](rng)
     metrics = metrics_of(task)
     counts = rng.multinomial(40, np.full(40, 1 / 40), 5)
-    made = resamplings(metrics, predictions, facts, settings)
-    found = {name: values for one in made.values() for name, values in one.scores(counts.astype(float)).items()}
+    families = weighted_scores(metrics, predictions, facts, settings)
+    found = {name: values for one in families.values() for name, values in one.scores(counts.astype(float)).items()}
     for place, rows in enumerate(counts):
         wanted = measure(metrics, predictions.take(np.repeat(np.arange(40), rows)), facts, settings)
         wanted = {name: value for name, value in wanted.items() if not name.startswith("best_")}
@@ -102,7 +102,7 @@ def test_wilson_is_the_published_interval():
 def test_an_interval_is_the_one_that_scipy_draws():
     rng = np.random.default_rng(2)
     task, predictions, facts, settings = numbers(rng)
-    own = intervals(resamplings(metrics_of(task), predictions, facts, settings).values(), 40)["pearson"]
+    own = intervals(weighted_scores(metrics_of(task), predictions, facts, settings).values(), 40)["pearson"]
     pair = [predictions.table[name].to_numpy() for name in ("actual", "prediction")]
     drawn = stats.bootstrap(
         pair, lambda one, other: stats.pearsonr(one, other).statistic, paired=True, vectorized=False,
@@ -126,8 +126,8 @@ def of_labels(metric, rows):
         table = pa.table(
             {name: np.where(values, "b", "a") for name, values in (("actual", actual), ("prediction", predicted))}
         )
-        made = resamplings(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
-        return intervals(made.values(), rows)[metric]
+        families = weighted_scores(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
+        return intervals(families.values(), rows)[metric]
 
     return interval
 
@@ -139,8 +139,8 @@ def of_correlated_groups(grouped):
         right = np.repeat(rng.random(60) < 0.7, 10)
         table = pa.table({"actual": ["a"] * 600, "prediction": np.where(right, "a", "b")})
         groups = np.repeat(np.arange(60), 10) if grouped else None
-        made = resamplings(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
-        return intervals(made.values(), 600, groups)["accuracy"]
+        families = weighted_scores(metrics_of("text_classification"), Predictions(table), {"labels": ["a", "b"]}, None)
+        return intervals(families.values(), 600, groups)["accuracy"]
 
     return interval
 
@@ -162,7 +162,7 @@ def test_intervals_of_correlations_cover_the_truth_19_times_in_20(monkeypatch):
     def interval(rng):
         actual = rng.normal(size=400)
         table = pa.table({"actual": actual, "prediction": 0.8 * actual + 0.6 * rng.normal(size=400)})
-        return intervals(resamplings(metrics_of("text_regression"), Predictions(table), {}, None).values(), 400)[
+        return intervals(weighted_scores(metrics_of("text_regression"), Predictions(table), {}, None).values(), 400)[
             "pearson"
         ]
 
@@ -178,7 +178,7 @@ def test_rows_that_depend_on_each_other_are_drawn_together(monkeypatch):
 def test_few_rows_have_only_intervals_of_shares():
     task, predictions, facts, settings = classification(np.random.default_rng(5), ["no", "yes"])
     few = predictions.take(np.arange(5))
-    assert set(intervals(resamplings(metrics_of(task), few, facts, settings).values(), 5)) == {
+    assert set(intervals(weighted_scores(metrics_of(task), few, facts, settings).values(), 5)) == {
         "accuracy",
         "precision",
         "recall",
@@ -186,8 +186,10 @@ def test_few_rows_have_only_intervals_of_shares():
 
 
 def drawn_intervals(table, labels, rows):
-    made = resamplings(metrics_of("text_classification"), Predictions(pa.table(table)), {"labels": labels}, None)
-    return intervals(made.values(), rows)
+    families = weighted_scores(
+        metrics_of("text_classification"), Predictions(pa.table(table)), {"labels": labels}, None
+    )
+    return intervals(families.values(), rows)
 
 
 def test_a_rare_label_that_a_draw_misses_is_no_mistake():
@@ -201,8 +203,8 @@ def test_a_rare_label_that_a_draw_misses_is_no_mistake():
 def test_a_rare_tag_that_a_draw_misses_is_no_mistake():
     actual = [f"tag{number} rest" for number in range(20)]
     table = pa.table({"actual": actual, "prediction": ["rest rest", *actual[1:]]})
-    made = resamplings(metrics_of("token_classification"), Predictions(table), {"scheme": "none"}, None)
-    assert intervals(made.values(), 20)["f1"][0] > 0.75
+    families = weighted_scores(metrics_of("token_classification"), Predictions(table), {"scheme": "none"}, None)
+    assert intervals(families.values(), 20)["f1"][0] > 0.75
 
 
 def test_a_metric_that_is_the_same_in_every_draw_has_only_the_interval_of_a_share():
@@ -213,14 +215,16 @@ def test_a_metric_that_is_the_same_in_every_draw_has_only_the_interval_of_a_shar
 def test_a_loss_that_is_no_number_has_no_interval():
     loss = {"loss": (np.array([np.nan, *[1.0] * 19]), np.ones(20))}
     table = pa.table({"actual": ["a", "b"] * 10, "prediction": ["a"] * 20})
-    made = resamplings(metrics_of("text_classification"), Predictions(table, loss), {"labels": ["a", "b"]}, None)
-    assert "loss" not in intervals(made.values(), 20)
+    families = weighted_scores(
+        metrics_of("text_classification"), Predictions(table, loss), {"labels": ["a", "b"]}, None
+    )
+    assert "loss" not in intervals(families.values(), 20)
 
 
 def test_all_families_are_computed_from_one_draw():
     drawn, counts_of = [], lambda name: lambda counts: drawn.append((name, counts.sum())) or {name: counts[:, 0]}
-    slow = resampling.Resampling(counts_of("slow"), is_sum=False)
-    found = resampling.draw([resampling.Resampling(counts_of("quick")), slow], 50_000)
+    slow = resampling.WeightedScores(counts_of("slow"), is_sum=False)
+    found = resampling.bootstrap([resampling.WeightedScores(counts_of("quick")), slow], 50_000)
     assert {name: len(values) for name, values in found.items()} == {"quick": 10_000, "slow": 4_000}
     assert np.array_equal(found["quick"][:4_000], found["slow"])
     assert drawn[:2] == [("quick", drawn[0][1]), ("slow", drawn[0][1])]
