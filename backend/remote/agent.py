@@ -30,6 +30,7 @@ from backend.contract.safe_text import parse_json
 from backend.contract.versions import CONTRACT_VERSION, installed_versions
 from backend.data.removal import remove
 from backend.remote import protocol, schedulers
+from backend.remote.job import Job
 from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
 from backend.remote.tree import check_digest, check_files, check_tree
 
@@ -427,11 +428,11 @@ def _has_finished(folder: RunFolder) -> bool:
     return any(isinstance(event, RunFinished) and event.state == "finished" for event in landmarks(folder.events))
 
 
-def _life(folder: RunFolder, job: schedulers.Job | None) -> str:
+def _life(folder: RunFolder, job: Job | None) -> str:
     return folder.life() if job is None else job.life(folder)
 
 
-def _make_requests(folder: RunFolder, job: schedulers.Job | None, requests: list[str]) -> None:
+def _make_requests(folder: RunFolder, job: Job | None, requests: list[str]) -> None:
     """Make requests to the run once it can obey; one that ends a run whose job is pending cancels the job."""
     if job is not None and job.is_pending and (ending := [kind for kind in requests if kind in ENDS]):
         if job.cancel(ENDS[ending[0]]):
@@ -443,7 +444,7 @@ def _make_requests(folder: RunFolder, job: schedulers.Job | None, requests: list
             folder.request(requests.pop())
 
 
-def _describe_end(folder: RunFolder, life: str, job: schedulers.Job | None) -> protocol.Ended:
+def _describe_end(folder: RunFolder, life: str, job: Job | None) -> protocol.Ended:
     record = folder.exit_record()
     state, reason = ("", "") if job is None else job.end(folder)
     return protocol.Ended(

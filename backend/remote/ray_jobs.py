@@ -34,6 +34,7 @@ from backend.contract.safe_files import user_path, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.contract.versions import same_major
 from backend.remote import protocol
+from backend.remote.job import Job
 
 DESCRIPTION = "ray.json"
 """The file of a run's folder with what its job was made of; no secret is in it."""
@@ -192,22 +193,19 @@ def _wait(cluster: "Cluster", job: str, beat: Callable[[], object]) -> tuple[str
     )
 
 
-class Job:
-    """The job of a run, as Ray knows it (`schedulers.Job`)."""
+class RayJob(Job):
+    """The job of a run, as Ray knows it; its state is GONE if Ray does not know the job any longer."""
+
+    PENDING_STATES = ("PENDING",)
 
     def __init__(self, record: JobRecord, cluster: "Cluster") -> None:
-        self.record = record
-        self.state = ""
-        """Ray's own word, such as RUNNING; GONE if it does not know the job; empty before it has answered."""
-        self.has_changed = False
+        super().__init__(record, POLL_SECONDS)
         self._cluster, self._details = cluster, dict[str, Any]()
-        self._asked = -POLL_SECONDS
-        self._end_state = ""
         self._is_unreachable = False
 
     def life(self, folder: RunFolder) -> str:
         """As `RunFolder.life`. A run whose driver was killed is lost, and so is one whose cluster has gone."""
-        self._poll()
+        self.poll()
         if not folder.exists():
             return "ended"
         if self._is_unreachable:
@@ -218,11 +216,9 @@ class Job:
         is_lost = self.state in ("FAILED", "GONE") and folder.process_record() and not folder.exit_record()
         return "lost" if is_lost else "ended"
 
-    def _poll(self) -> None:
-        self.has_changed = False
-        if time.monotonic() - self._asked < POLL_SECONDS or self.state in _ENDS:
+    def _look_up(self) -> None:
+        if self.state in _ENDS:
             return
-        self._asked, before = time.monotonic(), self.record
         try:
             found = self._cluster.look_up(self.record.job)
         except UnreachableError:
@@ -237,28 +233,13 @@ class Job:
             started = self._details.get("start_time")
             seconds = started / 1000 if isinstance(started, int | float) else 0.0
             self.record = JobRecord(self.record.job, RUNNING, starts=seconds, scheduler="ray")
-        self.has_changed = self.record != before
 
     def stop(self) -> None:
         """Let Ray end it: SIGTERM, and SIGKILL after some seconds. Raises InputError."""
         self._cluster.stop(self.record.job)
 
-    def cancel(self, end_state: str) -> bool:
-        """Stop it while it is pending, so that the run ends in this state; False if Ray does not do that now."""
-        try:
-            self.stop()
-        except InputError:
-            return False
-        self._end_state = end_state
-        return True
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether it waits for its turn."""
-        return self.state == "PENDING"
-
     def end(self, folder: RunFolder) -> tuple[str, str]:
-        """See `schedulers.Job.end`."""
+        """See `Job.end`."""
         match self.state:
             case "STOPPED" if self._end_state:
                 return self._end_state, ""
@@ -277,9 +258,9 @@ class Job:
                 return "", ""
 
 
-def job_of(record: JobRecord, script: str) -> Job | None:
+def job_of(record: JobRecord, script: str) -> RayJob | None:
     """The job of that record; None if it is none: the record may be a stranger's, and becomes part of an address."""
-    return Job(record, Cluster(read_description(script))) if _JOB.fullmatch(record.job) else None
+    return RayJob(record, Cluster(read_description(script))) if _JOB.fullmatch(record.job) else None
 
 
 def _reason(details: dict[str, Any], said: str) -> str:

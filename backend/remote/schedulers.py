@@ -2,42 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.job import JobRecord
 from backend.remote import protocol, ray_jobs, slurm
-
-
-class Job(Protocol):
-    """The job of a run, as its scheduler knows it."""
-
-    record: JobRecord
-    has_changed: bool
-    """Whether the last call of `life` found something new in the record."""
-
-    def life(self, folder: RunFolder) -> str:
-        """As `RunFolder.life`; the scheduler knows it, while locks are often not seen by other nodes."""
-        ...
-
-    def stop(self) -> None:
-        """Cancel it, even if it is running; one that has ended stays as it is. Raises InputError."""
-        ...
-
-    def cancel(self, end_state: str) -> bool:
-        """Cancel it while it is pending, so that the run ends in this state; False if that cannot be done now."""
-        ...
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether it waits for its turn."""
-        ...
-
-    def end(self, folder: RunFolder) -> tuple[str, str]:
-        """The state in which the run ends, if it is not `failed`, and why, if the run itself could not say so."""
-        ...
+from backend.remote.job import Job
 
 
 def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from backend.contract.run.job import PENDING, RUNNING, JobRecord
 from backend.contract.safe_files import MAX_TEXT, read_unlinked, write_whole
 from backend.contract.safe_text import one_line
 from backend.remote import protocol
+from backend.remote.job import Job
 
 SCRIPT, LOG = "job.sh", "job-{job}.log"
 WARNING_SECONDS = 120
@@ -146,26 +147,16 @@ def check(script: str) -> protocol.Devices:
     return protocol.Devices(devices=[], partitions=_list_partitions(), note=_last_line(answer.stderr))
 
 
-class Job:
-    """The job of a run, as Slurm knows it (`schedulers.Job`)."""
+class SlurmJob(Job):
+    """The job of a run, as Slurm knows it."""
+
+    PENDING_STATES = _PENDING
 
     def __init__(self, record: JobRecord) -> None:
-        self.record = record
-        self.state = ""
-        """Slurm's own word, such as TIMEOUT; empty if it is not known yet."""
-        self.has_changed = False
-        """Whether the last call of `poll` found something new."""
-        self._end_state = ""
-        self._asked = self._cancelled = -POLL_SECONDS
+        super().__init__(record, POLL_SECONDS)
 
-    def poll(self) -> None:
-        """Ask Slurm, if it was not asked lately."""
-        self.has_changed = False
-        if time.monotonic() - self._asked < POLL_SECONDS:
-            return
-        self._asked, before = time.monotonic(), self.record
+    def _look_up(self) -> None:
         self.state, self.record = _look_up(self.record.job) or (self.state, self.record)
-        self.has_changed = self.record != before
 
     def life(self, folder: RunFolder) -> str:
         """`alive` or `ended`."""
@@ -173,27 +164,10 @@ class Job:
         return "ended" if self.has_ended or not folder.exists() else "alive"
 
     def stop(self) -> None:
-        """Cancel it; one that has ended stays as it is. Raises InputError."""
+        """See `Job.stop`."""
         answer = _call("scancel", self.record.job)
         if answer.returncode:
             raise InputError("Slurm did not cancel the job: {reason}", reason=_last_line(answer.stderr))
-
-    def cancel(self, end_state: str) -> bool:
-        """Cancel it while it is pending, so that the run ends in this state; False if Slurm does not do that now."""
-        if time.monotonic() - self._cancelled < POLL_SECONDS:
-            return False
-        self._cancelled = time.monotonic()
-        try:
-            self.stop()
-        except InputError:
-            return False
-        self._end_state = end_state
-        return True
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether it waits for its turn."""
-        return self.state in _PENDING
 
     @property
     def has_ended(self) -> bool:
@@ -201,7 +175,7 @@ class Job:
         return self.state in _ENDS
 
     def end(self, folder: RunFolder) -> tuple[str, str]:
-        """The state in which the run ends, if it is not `failed`, and why, if the run itself could not say so."""
+        """See `Job.end`."""
         if self._end_state and self.state == "CANCELLED":
             return self._end_state, ""
         reason = _ENDS.get(self.state) or _read_log(folder.path / LOG.format(job=self.record.job))
@@ -209,10 +183,10 @@ class Job:
         return "interrupted" if is_interrupted else "", reason
 
 
-def job_of(folder: RunFolder) -> Job | None:
+def job_of(folder: RunFolder) -> SlurmJob | None:
     """The job that was submitted last for the run; None if it was started without Slurm."""
     record = folder.job_record()
-    return Job(record) if record is not None and _is_job(record.job) else None
+    return SlurmJob(record) if record is not None and _is_job(record.job) else None
 
 
 def _is_job(text: str) -> bool:

@@ -245,7 +245,7 @@ def test_reason_of_an_end(cluster: FakeSlurm, tmp_path: Path, state: str, end: s
     folder = RunFolder(tmp_path)
     (tmp_path / "job-7.log").write_text("hello\nbash: line 9: modul: command not found\n\n")
     cluster.state = state
-    job = slurm.Job(JobRecord("7"))
+    job = slurm.SlurmJob(JobRecord("7"))
     job.poll()
     assert job.has_ended
     assert job.end(folder)[0] == end
@@ -254,7 +254,7 @@ def test_reason_of_an_end(cluster: FakeSlurm, tmp_path: Path, state: str, end: s
 
 
 def test_job_that_slurm_has_forgotten_has_ended(cluster: FakeSlurm, tmp_path: Path) -> None:
-    job = slurm.Job(JobRecord("7"))
+    job = slurm.SlurmJob(JobRecord("7"))
     job.poll()
     assert job.has_ended
     assert "does not know its job" in job.end(RunFolder(tmp_path))[1]
@@ -262,7 +262,7 @@ def test_job_that_slurm_has_forgotten_has_ended(cluster: FakeSlurm, tmp_path: Pa
 
 def test_slurm_that_does_not_answer_ends_nothing(cluster: FakeSlurm, tmp_path: Path) -> None:
     (tmp_path / "slurm" / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2; exit 1\n")
-    job = slurm.Job(JobRecord("7"))
+    job = slurm.SlurmJob(JobRecord("7"))
     job.poll()
     assert not job.has_ended
 
@@ -278,7 +278,7 @@ def test_job_has_ended_without_the_program_sacct(cluster: FakeSlurm, tmp_path: P
     (tmp_path / "slurm" / "sacct").unlink()
     monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}/nowhere")
     (tmp_path / "slurm" / "squeue").write_text("#!/bin/sh\necho 'Invalid job id specified' >&2; exit 1\n")
-    job = slurm.Job(JobRecord("7"))
+    job = slurm.SlurmJob(JobRecord("7"))
     job.poll()
     assert job.has_ended
 
@@ -286,7 +286,7 @@ def test_job_has_ended_without_the_program_sacct(cluster: FakeSlurm, tmp_path: P
 @pytest.mark.parametrize("words", ["Welcome to the cluster", "RUNNING|None", "a|b|c|d|e"])
 def test_nonsense_from_squeue_ends_nothing(cluster: FakeSlurm, tmp_path: Path, words: str) -> None:
     (tmp_path / "slurm" / "squeue").write_text(f"#!/bin/sh\necho '{words}'\n")
-    job = slurm.Job(JobRecord("7"))
+    job = slurm.SlurmJob(JobRecord("7"))
     job.poll()
     assert not job.has_ended
 

@@ -1,0 +1,68 @@
+"""The job of a run on a cluster: when its scheduler is asked, and how a pending job is cancelled."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from backend.contract.errors import InputError
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.job import JobRecord
+
+
+class Job(ABC):
+    """The job of a run, as its scheduler knows it; each scheduler has a class of its own."""
+
+    PENDING_STATES: ClassVar[tuple[str, ...]]
+
+    def __init__(self, record: JobRecord, poll_seconds: float) -> None:
+        self.record = record
+        self.state = ""
+        """The scheduler's own word, such as RUNNING; empty if it is not known yet."""
+        self.has_changed = False
+        """Whether the last call of `poll` found something new in the record."""
+        self._end_state = ""
+        """In which the run ends, because the job was cancelled for it."""
+        self._poll_seconds = poll_seconds
+        self._asked = self._cancelled = -poll_seconds
+
+    def poll(self) -> None:
+        """Ask the scheduler, if it was not asked lately."""
+        self.has_changed = False
+        if time.monotonic() - self._asked < self._poll_seconds:
+            return
+        self._asked, before = time.monotonic(), self.record
+        self._look_up()
+        self.has_changed = self.record != before
+
+    @abstractmethod
+    def _look_up(self) -> None:
+        """Update `state` and `record`; leave them if the scheduler does not answer."""
+
+    @abstractmethod
+    def life(self, folder: RunFolder) -> str:
+        """As `RunFolder.life`; the scheduler knows it, while locks are often not seen by other nodes."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Cancel it, even if it is running; one that has ended stays as it is. Raises InputError."""
+
+    @abstractmethod
+    def end(self, folder: RunFolder) -> tuple[str, str]:
+        """The state in which the run ends, if it is not `failed`, and why, if the run itself could not say so."""
+
+    def cancel(self, end_state: str) -> bool:
+        """Cancel it while it is pending, so that the run ends in this state; False if that cannot be done now."""
+        if time.monotonic() - self._cancelled < self._poll_seconds:
+            return False
+        self._cancelled = time.monotonic()
+        try:
+            self.stop()
+        except InputError:
+            return False
+        self._end_state = end_state
+        return True
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for its turn."""
+        return self.state in self.PENDING_STATES
