@@ -15,12 +15,11 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import DeviceRequest, RemoteRun, RunFolder, new_run_folder, write_json
+from backend.contract.run.folder import RemoteRun, RunFolder, new_run_folder, write_json
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
     from backend.contract.rpc.plan import DeviceList
-    from backend.contract.run.folder import DeviceRequest
     from backend.contract.spec import HardwareSection, RunSpec
     from backend.preflight.checks import Checked
     from backend.training.checkpoints import Checkpoints
@@ -150,42 +149,21 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
 def start(
     folder: RunFolder, spec: "RunSpec", *, queue: bool = False, listed: "DeviceList | None" = None
 ) -> "subprocess.Popen[bytes]":
-    """Start the run's next attempt with this spec, now or once its devices are free; returns the supervisor process.
+    """See `launcher.start`; a trial of a search that a person resumes pauses at no rung."""
+    from backend.launchers import launcher
 
-    `listed` are this computer's devices, if they are known. Raises InputError or RunFailed.
-    """
-    from backend.preflight import engine_choice
-
-    request = device_request(spec, listed) if queue else None
-    folder.set_pause(None)  # a trial of a search that a person resumes pauses at no rung
-    hardware = spec.hardware
-    if engine_choice.position(spec).count > 1:  # one host alone cannot start again
-        hardware = hardware.model_copy(update={"max_restarts": 0})
-    return launch(folder, hardware, request)
+    return launcher.start(folder, spec, queue=queue, listed=listed, report=_print_note)
 
 
-def launch(
-    folder: RunFolder, hardware: "HardwareSection", request: "DeviceRequest | None" = None
-) -> "subprocess.Popen[bytes]":
-    """Start the run's next attempt by its launcher, and send its curves to the trackers that get every run.
+def launch(folder: RunFolder, hardware: "HardwareSection") -> "subprocess.Popen[bytes]":
+    """See `launcher.launch`."""
+    from backend.launchers import launcher
 
-    Returns the supervisor process. Raises InputError or RunFailed.
-    """
-    from backend.launchers.launcher import launcher_of
-    from backend.mirrors import mirror
-
-    supervisor = launcher_of(folder).start(folder, hardware, queue=request)
-    for problem in mirror.start_sending(folder):
-        print(f"note: {problem}", file=sys.stderr)
-    return supervisor
+    return launcher.launch(folder, hardware, report=_print_note)
 
 
-def device_request(spec: "RunSpec", listed: "DeviceList | None" = None) -> DeviceRequest:
-    """The devices that a queued run waits for."""
-    from backend.hardware import devices
-
-    found = listed or devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return devices.make_request(spec, found.devices, found.note)
+def _print_note(words: str) -> None:
+    print(f"note: {words}", file=sys.stderr)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

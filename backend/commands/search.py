@@ -110,14 +110,15 @@ def _extend(folder: RunFolder, plan: "Plan", trials: int) -> "Plan":
 
 def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:
     """Start the search, unless it runs, and follow it to its end."""
+    from backend.hardware.devices import device_request
     from backend.launchers.launcher import launcher_of
-    from backend.search import report
+    from backend.search import report  # loaded by now
 
     screen = ProgressScreen()
     supervisor = None
     reader = EventReader.at_end(folder.events)
     if not folder.is_carried():
-        request = new_run.device_request(spec) if arguments.queue or folder.queued_since() is not None else None
+        request = device_request(spec) if arguments.queue or folder.queued_since() is not None else None
         supervisor = launcher_of(folder).start(folder, spec.hardware, queue=request)
         if arguments.detach:
             supervisor.returncode = 0  # it outlives this process on purpose

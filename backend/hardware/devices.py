@@ -127,6 +127,12 @@ def choose(spec: RunSpec, devices: list[Device], note: str = "", taken: frozense
     return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec), shared)
 
 
+def device_request(spec: RunSpec, listed: DeviceList | None = None) -> DeviceRequest:
+    """As `make_request`, of this computer's devices; `listed` are those, if they are known."""
+    found = listed or query_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    return make_request(spec, found.devices, found.note)
+
+
 def make_request(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceRequest:
     """What a run waits for in the queue. Raises InputError as `choose` does."""
     chosen = _devices(spec, devices, note, frozenset())

@@ -1,11 +1,17 @@
-"""Defines launchers: how a run is started, carried and ended. Which one a run has is derived from its folder."""
+"""Defines launchers: how a run is started, carried and ended. Which one a run has is derived from its folder.
+
+Whoever starts a run, be it a command or a search, calls `start`.
+"""
 
 import subprocess
+from collections.abc import Callable
 from typing import ClassVar, Protocol
 
 from backend import registry
+from backend.contract.rpc.plan import DeviceList
 from backend.contract.run.folder import DeviceRequest, RunFolder
-from backend.contract.spec import HardwareSection
+from backend.contract.spec import HardwareSection, RunSpec
+from backend.mirrors import mirror
 
 
 class Launcher(Protocol):
@@ -41,3 +47,37 @@ def launcher_of(folder: RunFolder) -> Launcher:
         job = folder.job_record()
         name = "ray" if job is not None and job.scheduler == "ray" else "local"
     return registry.find("launcher", name, "launcher")()
+
+
+def start(
+    folder: RunFolder, spec: RunSpec, *, pause: float | None = None, queue: bool = False,
+    listed: DeviceList | None = None, report: Callable[[str], None] = lambda _: None,
+) -> "subprocess.Popen[bytes]":  # fmt: skip
+    """Start the run's next attempt with this spec, now or once its devices are free; returns the supervisor process.
+
+    A trial of a search pauses after the fraction `pause` of its steps. `listed` are this computer's devices, if they are
+    known. Raises InputError or RunFailed.
+    """
+    from backend.hardware.devices import device_request
+    from backend.preflight import engine_choice  # these load pyarrow, which whoever ends a run does not need
+
+    request = device_request(spec, listed) if queue else None
+    folder.set_pause(pause)
+    hardware = spec.hardware
+    if engine_choice.position(spec).count > 1:  # one host alone cannot start again
+        hardware = hardware.model_copy(update={"max_restarts": 0})
+    return launch(folder, hardware, request, report)
+
+
+def launch(
+    folder: RunFolder, hardware: HardwareSection, request: DeviceRequest | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> "subprocess.Popen[bytes]":  # fmt: skip
+    """Start the run's next attempt by its launcher, and send its curves to the trackers that get every run.
+
+    `report` is told in a sentence why they are not sent. Returns the supervisor process. Raises InputError or RunFailed.
+    """
+    supervisor = launcher_of(folder).start(folder, hardware, queue=request)
+    for problem in mirror.start_sending(folder):
+        report(problem)
+    return supervisor

@@ -18,9 +18,7 @@ from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import ENDS, RunFolder, exit_code
 from backend.contract.versions import CONTRACT_VERSION
-from backend.hardware import devices
-from backend.launchers.launcher import launcher_of
-from backend.mirrors import mirror
+from backend.launchers import launcher
 from backend.preflight import checks
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
@@ -173,14 +171,9 @@ class Search:
         if not folder.exists():
             self._write_run(trial)
         spec = read_run(folder, to_write=True)
-        folder.set_pause(pause)
         self._starts[trial.number] += 1
-        queue = None
-        if self._plan.section.parallel > 1:
-            found = devices.query_devices(spec.hardware.engine, environment=spec.hardware.environment)
-            queue = devices.make_request(spec, found.devices, found.note)
-        self._running[trial.number] = launcher_of(folder).start(folder, spec.hardware, queue=queue)
-        mirror.start_sending(folder)
+        queue = self._plan.section.parallel > 1
+        self._running[trial.number] = launcher.start(folder, spec, pause=pause, queue=queue)
         self._trials[trial.number] = replace(trial, state="running", pause=pause)
 
     def _write_run(self, trial: Trial) -> None:

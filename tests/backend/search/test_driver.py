@@ -17,6 +17,7 @@ from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.launchers import launcher
 from backend.preflight import checks
 from backend.preflight.task_facts import FittedFacts
 from backend.search import driver, plan, report
@@ -84,7 +85,7 @@ class Trainer:
 @pytest.fixture
 def trainer(monkeypatch: pytest.MonkeyPatch) -> Trainer:
     found = Trainer()
-    monkeypatch.setattr(driver, "launcher_of", lambda folder: found)
+    monkeypatch.setattr(launcher, "launcher_of", lambda folder: found)
     monkeypatch.setattr(checks, "check", lambda spec: checks.Checked(spec, FittedFacts("", {})))  # it reads the data
     monkeypatch.setattr(driver, "POLL_SECONDS", 0.0)
     return found
