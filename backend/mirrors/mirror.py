@@ -222,6 +222,8 @@ class _Sender:
         self._tracker = _find(name)
         self._state = sending_state(folder, name)
         self._writer: Writer | None = None
+        self._is_open = False
+        """Whether the run is open in the tracker, be it that its writer has failed since."""
         self._ended = ""
         """The state that the last attempt ended with."""
 
@@ -231,7 +233,9 @@ class _Sender:
         while True:
             is_alive = self._folder.life() == "alive"  # looked at before the last read, so that no event is missed
             try:
-                sent = self._send_new()
+                if not self._send_new() and not is_alive:
+                    self._close()
+                    return self._state
             except InputError:
                 raise
             except Exception as error:  # other people's libraries raise anything, and the network does
@@ -250,15 +254,8 @@ class _Sender:
                 wait = min(2 * wait, RETRY_SECONDS[1])
                 continue
             wait, deadline = RETRY_SECONDS[0], None
-            if not is_alive and not sent:
-                break
             if is_alive:
                 time.sleep(POLL_SECONDS)
-        if self._writer is not None:
-            self._writer.close(self._ended)
-        elif not self._state.offset:
-            raise InputError("{run}: this run has recorded nothing yet; start it first", run=self._folder.name)
-        return self._state
 
     def _send_new(self) -> int:
         """Send the events since the last call; returns how many bytes they took."""
@@ -308,8 +305,17 @@ class _Sender:
         if self._writer is None:
             self._writer = self._tracker.open(_describe_run(self._folder), self._settings, self._state.run_id)
             self._state.run_id = self._writer.id
+            self._is_open = True
             self._save()
         return self._writer
+
+    def _close(self) -> None:
+        if self._is_open:
+            self._open().close(self._ended)
+            self._state.problem = ""
+            self._save()
+        elif not self._state.offset:
+            raise InputError("{run}: this run has recorded nothing yet; start it first", run=self._folder.name)
 
     def _note(self, error: Exception) -> None:
         reason = next(iter(redact(str(error)).splitlines()), "") or type(error).__name__

@@ -63,7 +63,7 @@ class Remembering:
     def __init__(self) -> None:
         self.points: list[tuple[int, str, float]] = []
         self.opened: list[str] = []
-        self.failures = 0
+        self.failures = self.failures_to_close = 0
         self.closed = ""
 
     def check(self, settings: TrackerSettings) -> None: ...
@@ -87,6 +87,9 @@ class Remembering:
         self._waiting = []
 
     def close(self, state: str) -> None:
+        if self.failures_to_close:
+            self.failures_to_close -= 1
+            raise ConnectionError("no route to host")
         self.closed = state
 
     def losses(self) -> list[tuple[int, float]]:
@@ -142,6 +145,16 @@ def test_a_tracker_that_fails_gets_everything_later(run: RunFolder, remembering:
 
     assert remembering.losses() == [(1, 1.0), (2, 0.5)]
     assert said == ["Remembering: no route to host; trying again"]
+    assert mirror.sending_state(run, "remembering").problem == ""
+
+
+def test_a_run_that_cannot_be_closed_is_closed_later(run: RunFolder, remembering: Remembering) -> None:
+    record(run, step(1), FINISHED)
+    remembering.failures_to_close = 2
+
+    mirror.send(run, "remembering")
+
+    assert (remembering.closed, remembering.losses()) == ("finished", [(1, 1.0)])
     assert mirror.sending_state(run, "remembering").problem == ""
 
 
