@@ -59,8 +59,7 @@ class GroupView(QWidget):
         self.table = TextTable(tr("Results of each seed"))
         self.table.set_choosable(tr("Open this seed's run"))
         self.table.row_chosen.connect(self._on_row_chosen)
-        self.choice = QuietComboBox()
-        self.choice.setAccessibleName(tr("Curve"))
+        self.choice = QuietComboBox(name=tr("Curve"))
         self.choice.setMinimumContentsLength(16)
         self.choice.currentIndexChanged.connect(self._rebuild)
         self.plot: LivePlot | None = None
@@ -151,24 +150,13 @@ class GroupView(QWidget):
 
     def _offer_curves(self) -> None:
         found = curves_of(self.states.states.values())
-        if found == self._kinds:
-            return
-        chosen = self._curve()
-        self._kinds = found
-        self.choice.blockSignals(True)
-        self.choice.clear()
-        self.choice.addItems([one.title for one in found])
-        if chosen in found:
-            self.choice.setCurrentIndex(found.index(chosen))
-        self.choice.blockSignals(False)
-        self._rebuild()
-
-    def _curve(self) -> CurveKind | None:
-        place = self.choice.currentIndex()
-        return self._kinds[place] if 0 <= place < len(self._kinds) else None
+        if found != self._kinds:
+            self._kinds = found
+            self.choice.replace_items((one.title, one) for one in found)
+            self._rebuild()
 
     def _rebuild(self) -> None:
-        curve = self._curve()
+        curve: CurveKind | None = self.choice.currentData()
         if curve is None:
             return
         kind = "markers" if curve.measured else "line"
@@ -183,7 +171,7 @@ class GroupView(QWidget):
 
     def _feed(self) -> None:
         self._offer_curves()
-        curve, plot = self._curve(), self.plot
+        curve, plot = self.choice.currentData(), self.plot
         if curve is None or plot is None:
             return
         for path, cursor in self._cursors.items():

@@ -71,8 +71,7 @@ class OverlayPlot(QWidget):
         self._feeds: list[_Feed] = []
         self._curves: list[CurveKind] = []
         self._hidden: set[Path] = set()
-        self.choice = QuietComboBox()
-        self.choice.setAccessibleName(tr("Curve"))
+        self.choice = QuietComboBox(name=tr("Curve"))
         self.choice.setMinimumContentsLength(16)
         self.choice.currentIndexChanged.connect(self._rebuild)
         self.smoothing = QuietComboBox()
@@ -135,8 +134,7 @@ class OverlayPlot(QWidget):
 
     def curve(self) -> CurveKind | None:
         """The current curve."""
-        place = self.choice.currentIndex()
-        return self._curves[place] if 0 <= place < len(self._curves) else None
+        return self.choice.currentData()
 
     def feed_soon(self) -> None:
         """Take over new points in the next event loop turn."""
@@ -153,12 +151,7 @@ class OverlayPlot(QWidget):
             return
         chosen = self.curve()
         self._curves = found
-        self.choice.blockSignals(True)
-        self.choice.clear()
-        self.choice.addItems([one.title for one in found])
-        if chosen in found:
-            self.choice.setCurrentIndex(found.index(chosen))
-        self.choice.blockSignals(False)
+        self.choice.replace_items((one.title, one) for one in found)
         if self.curve() != chosen:
             self._rebuild()
 

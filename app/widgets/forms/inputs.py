@@ -59,9 +59,18 @@ class QuietComboBox(QComboBox):
     def set_items(self, items: Iterable[tuple[str, Any]], chosen: Any = None) -> None:
         """Offer these words with their values, with that of the value `chosen` selected, or the first one."""
         self.clear()
+        place = -1
         for words, value in items:
             self.addItem(words, value)
-        self.setCurrentIndex(max(self.findData(chosen), min(0, self.count() - 1)))
+            if place < 0 and value == chosen:  # findData does not compare Python's objects
+                place = self.count() - 1
+        self.setCurrentIndex(max(place, min(0, self.count() - 1)))
+
+    def replace_items(self, items: Iterable[tuple[str, Any]]) -> None:
+        """Offer these instead, without a signal; the chosen value stays chosen if it is among them."""
+        self.blockSignals(True)
+        self.set_items(items, self.currentData())
+        self.blockSignals(False)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Elide long text in the middle, because names also differ at their ends."""
