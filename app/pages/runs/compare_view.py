@@ -34,6 +34,8 @@ from backend.contract.run.comparison import FinalMetrics, TextRows, metrics_tabl
 from backend.contract.run.group import RunGroup
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"), tr("Differences"))
+ASKED_SIDES = (1, 3)
+"""Those that show more than what is known here."""
 DELETED = "deleted"
 """The state of a run whose folder is gone."""
 _WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
@@ -60,6 +62,7 @@ class CompareView(QWidget):
         self._paths: list[Path] = []
         self._names: list[str] = []
         self._table: TextRows | None = None
+        self._is_asked = True
         self._compared = ComparedRuns()
         self.states = ComparedStates(self)
         self.header = PageHeader(tr("Compare"))
@@ -84,7 +87,7 @@ class CompareView(QWidget):
         self.tested = Differences(client)
         self.result, self.differences = self.tested.result, self.tested.table
         self._pages.addWidget(self.tested)
-        self.sides.idClicked.connect(self._pages.setCurrentIndex)
+        self.sides.idClicked.connect(self._on_side)
         sides.addStretch(1)
         page = page_layout(self)
         page.addWidget(self.header)
@@ -115,7 +118,19 @@ class CompareView(QWidget):
         self._show_metrics()
         self.same.setText(tr("Loading settings…"))
         self.tested.show_waiting(self._paths, self._names)
-        self._comparing.ask({"runs": [str(path) for path in self._paths], "names": self._names})
+        self._comparing.stop()  # what is open concerns other runs
+        self._is_asked = False
+        self._ask()
+
+    def _on_side(self, place: int) -> None:
+        self._pages.setCurrentIndex(place)
+        self._ask()
+
+    def _ask(self) -> None:
+        """Ask once what takes seconds, when somebody looks at it: what differs, and what the runs found."""
+        if not self._is_asked and self._pages.currentIndex() in ASKED_SIDES:
+            self._is_asked = True
+            self._comparing.ask({"runs": [str(path) for path in self._paths], "names": self._names})
 
     def _seed_of(self, path: Path) -> str:
         run = self._library.find(path)
