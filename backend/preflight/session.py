@@ -27,7 +27,7 @@ from backend.metrics.metric import declared_metrics, known_rows, weighted_scores
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits, ignore_progress, make_task
 from backend.preflight.metrics import compute_metrics
-from backend.statistics.resampling import find_group_column, group_numbers, intervals
+from backend.statistics.resampling import find_group_column, group_numbers, ignore, intervals
 from backend.tasks.task import (
     Columns,
     Facts,
@@ -250,10 +250,13 @@ class FeatureSession:
         """The metrics of the rows whose answers are known; empty if there are none."""
         return _of_files(rows, lambda own: self._compute_metrics(predictions if own is None else predictions.take(own)))
 
-    def intervals(self, scored: ScoredEvaluation, rows: Rows) -> dict[str, Interval]:
+    def intervals(
+        self, scored: ScoredEvaluation, rows: Rows, check: Callable[[], None] = ignore
+    ) -> dict[str, Interval]:
         """The 95 % interval of each metric that can be drawn again, by the names of `scored.metrics`.
 
         None for rows without the chosen group column, because nobody knows how they depend on each other.
+        `check` is called several times a second, and may raise.
         """
         if self.spec.evaluation.group_column not in ("auto", "none", *rows.table.column_names):
             return {}
@@ -266,7 +269,7 @@ class FeatureSession:
             chosen = known if own is None else np.intersect1d(known, own)
             families = weighted_scores(metrics, scored.predictions.take(chosen), self.facts, self.task.settings)
             own_groups = None if groups is None else np.unique(groups[chosen], return_inverse=True)[1]
-            return intervals(families.values(), len(chosen), own_groups)
+            return intervals(families.values(), len(chosen), own_groups, check)
 
         return {name: value for name, value in _of_files(rows, draw).items() if name in scored.metrics}
 

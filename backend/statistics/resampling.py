@@ -38,6 +38,10 @@ class WeightedScores:
     """Whether the scores come from sums over rows, which is quick; else they are drawn less often."""
 
 
+def ignore() -> None:
+    """Check nothing."""
+
+
 def ratios(sums: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Scores:
     """The scores that are one sum over rows divided by another; 0 where nothing is below."""
     names = list(sums)
@@ -50,12 +54,18 @@ def divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below != 0)
 
 
-def intervals(families: Collection[WeightedScores], rows: int, groups: np.ndarray | None = None) -> dict[str, Interval]:
+def intervals(
+    families: Collection[WeightedScores],
+    rows: int,
+    groups: np.ndarray | None = None,
+    check: Callable[[], None] = ignore,
+) -> dict[str, Interval]:
     """Each metric's 95 % interval; none for what is drawn from fewer than `FEWEST` rows or groups, or is always the same.
 
-    `groups` (rows,) has the number of the group of each row, from 0, if rows depend on each other.
+    `groups` (rows,) has the number of the group of each row, from 0, if rows depend on each other. `check` is
+    called several times a second, and may raise.
     """
-    found = {name: percentiles(values) for name, values in bootstrap(families, rows, groups).items()}
+    found = {name: percentiles(values) for name, values in bootstrap(families, rows, groups, check).items()}
     found = {name: (low, high) for name, (low, high) in found.items() if -np.inf < low < high < np.inf}
     for one in families if groups is None else ():
         found |= {name: wilson(right) for name, right in one.shares.items() if len(right)}
@@ -71,7 +81,10 @@ def wilson(right: np.ndarray) -> Interval:
 
 
 def bootstrap(
-    families: Collection[WeightedScores], rows: int, groups: np.ndarray | None = None
+    families: Collection[WeightedScores],
+    rows: int,
+    groups: np.ndarray | None = None,
+    check: Callable[[], None] = ignore,
 ) -> dict[str, np.ndarray]:
     """Each metric in every draw, (draws,); empty if there are fewer than `FEWEST` rows or groups."""
     found: dict[str, list[np.ndarray]] = defaultdict(list)
@@ -79,6 +92,7 @@ def bootstrap(
     done = 0
     for counts in _draw_counts(rows, groups, max(draws, default=0)):
         for one, most in zip(families, draws, strict=True):
+            check()
             for name, values in one.scores(counts[: most - done]).items() if done < most else ():
                 found[name].append(values)
         done += len(counts)

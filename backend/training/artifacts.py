@@ -1,7 +1,6 @@
 """Writes what a run leaves behind: `model/` and the predictions of its validation and test data."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from backend.models.remote_code import agree_to_copy, copy_code
 from backend.preflight.session import ScoredEvaluation
 from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
+from backend.training.stages import StageReporter
 
 
 def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> None:
@@ -53,13 +53,11 @@ def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
     tokenizer.chat_template = before  # the cache knows features by it
 
 
-def predict(
-    folder: RunFolder, opened: RunSetup, log: EventLog, split: str, tick: Callable[[int, int], None]
-) -> dict[str, float]:
+def predict(folder: RunFolder, opened: RunSetup, log: EventLog, split: str, stages: StageReporter) -> dict[str, float]:
     """Write the predictions for every row of one split; returns its metrics."""
     rows, features = opened.rows[split], opened.features[split]
-    scored: ScoredEvaluation = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
-    intervals = opened.session.intervals(scored, rows)
+    scored: ScoredEvaluation = opened.session.score(rows, features, opened.evaluation_batch_size, stages.report)
+    intervals = opened.session.intervals(scored, rows, stages.check)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
     if opened.hosts.is_first:
         predictions_file.write(

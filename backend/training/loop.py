@@ -203,7 +203,7 @@ class TrainingAttempt:
         for split in ("validation", "test"):
             if split in opened.rows:
                 self.stages.start("predicting", len(opened.features[split]), "rows")
-                metrics[split] = artifacts.predict(self.folder, opened, self.log, split, self.stages.report)
+                metrics[split] = artifacts.predict(self.folder, opened, self.log, split, self.stages)
         training.remember_parts()
         return RunFinished(
             time=time.time(),

@@ -53,6 +53,10 @@ class StageReporter:
             self._reported = now
             self._log.write(StageProgress(time=time.time(), stage=self._stage[0], done=done, total=total))
 
+    def check(self) -> None:
+        """Call `on_report` alone, where there is nothing to count."""
+        self._on_report()
+
     def compile(self, build: Callable[[], Any], *, can_stop: bool = True) -> Any:
         """The result of `build`, run on a separate thread so that stop requests are seen meanwhile, if it `can_stop`."""
         started, before = time.perf_counter(), self._stage

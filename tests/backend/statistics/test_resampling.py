@@ -221,13 +221,26 @@ def test_a_loss_that_is_no_number_has_no_interval():
     assert "loss" not in intervals(families.values(), 20)
 
 
-def test_all_families_are_computed_from_one_draw():
+def test_all_families_are_computed_from_one_draw(monkeypatch):
+    monkeypatch.setattr(resampling, "_MOST", 1_000_000)
+    monkeypatch.setattr(resampling, "_MOST_SLOW", 400_000)
+    monkeypatch.setattr(resampling, "_DRAWN", 300_000)
     drawn, counts_of = [], lambda name: lambda counts: drawn.append((name, counts.sum())) or {name: counts[:, 0]}
     slow = resampling.WeightedScores(counts_of("slow"), is_sum=False)
-    found = resampling.bootstrap([resampling.WeightedScores(counts_of("quick")), slow], 50_000)
+    found = resampling.bootstrap([resampling.WeightedScores(counts_of("quick")), slow], 100)
     assert {name: len(values) for name, values in found.items()} == {"quick": 10_000, "slow": 4_000}
     assert np.array_equal(found["quick"][:4_000], found["slow"])
     assert drawn[:2] == [("quick", drawn[0][1]), ("slow", drawn[0][1])]
+
+
+def test_drawing_ends_when_a_check_raises(monkeypatch):
+    monkeypatch.setattr(resampling, "_DRAWN", 20_000)
+    checks = iter([None, None])
+    ones = np.ones(20)
+    with pytest.raises(StopIteration):
+        intervals(
+            [resampling.WeightedScores(resampling.ratios({"loss": (ones, ones)}))], 20, None, lambda: next(checks)
+        )
 
 
 def test_a_group_column_is_the_context_or_one_named_so():
