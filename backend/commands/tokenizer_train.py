@@ -1,7 +1,9 @@
 """Runs `burnish tokenizer train` and `extend`: a new tokenizer from a column of data, and one with more tokens."""
 
 import os
+import signal
 import sys
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -149,15 +151,35 @@ def _stoppable(learn: "Callable[[], LearnedTokenizer]") -> "LearnedTokenizer":
     """Train in a thread, because the library runs for minutes and only notices Ctrl-C at the end."""
     # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
     stderr = None if sys.stderr is None else os.dup(2)
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        # Python drops what is raised in a callback of its own, such as that of an import's lock.
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+
+    # A job in the background of a shell ignores Ctrl-C, and only the main thread has handlers.
+    hears = threading.current_thread() is threading.main_thread()
+    hears = hears and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if hears:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         from backend.training.background import run_beside  # within, as a Ctrl-C may come while it loads
 
-        return run_beside(learn, lambda: None, "learning")
+        learnt = run_beside(learn, check, "learning")
+        check()
+        return learnt
     except KeyboardInterrupt:
         if stderr is not None:
             os.write(stderr, b"\nstopped; nothing was written\n")
         os._exit(CTRL_C_EXIT_CODE)  # the interpreter would wait for what still learns
     finally:
+        if hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if stderr is not None:
             os.close(stderr)
 
