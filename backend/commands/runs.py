@@ -12,7 +12,7 @@ import msgspec
 from backend.commands.command import Command, add_json, requested_group, requested_run
 from backend.commands.follow import format_metrics, waits_for
 from backend.contract.errors import InputError
-from backend.contract.metrics import spreads
+from backend.contract.metrics import spreads, unsure_metrics
 from backend.contract.places import runs_folder
 from backend.contract.run import events, search
 from backend.contract.run.event_summary import TOO_LONG, active_seconds, landmarks, last_end, last_step
@@ -61,6 +61,8 @@ class Summary(msgspec.Struct, frozen=True):
     """The folders of a group's runs, in the order of the seeds."""
     deviations: dict[str, float] = {}
     """The standard deviation of each metric between a group's seeds."""
+    trivial: dict[str, float] = {}
+    """What a rule without a model reaches on the validation rows, such as the commonest label."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -162,7 +164,13 @@ def _table(runs: list[Summary], form: str) -> str:
         texts = [(name, one_line(text)) for name, text in texts]  # a stranger's run could write further rows
         return [*texts, ("steps", str(run.step)), ("seconds", seconds)]
 
-    return metrics_table([FinalMetrics(cells(run), run.metrics, run.intervals) for run in runs], form=form).format(form)
+    lines = [
+        FinalMetrics(
+            cells(run), run.metrics, run.intervals, run.trivial, unsure_metrics(run.intervals, run.trivial, {})
+        )
+        for run in runs
+    ]
+    return metrics_table(lines, form=form).format(form)
 
 
 # Notes
@@ -259,6 +267,7 @@ def summary(folder: RunFolder) -> Summary:
         tags=notes.tags,
         queued=folder.queued_since() if state == "queued" else None,
         machine=remote.machine if remote else "",
+        trivial=plan.trivial if plan else {},
     )
 
 
@@ -292,6 +301,7 @@ def group_summary(group: RunGroup, known: Mapping[str, Summary] | None = None) -
         seeds=seeds,
         runs=tuple(str(run.path) for run in group.runs()),
         deviations={name: one.deviation for name, one in found.items() if one.deviation is not None},
+        trivial=first.trivial,
     )
 
 

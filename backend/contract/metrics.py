@@ -35,16 +35,47 @@ class Metric:
     """As `score`, but gives the `WeightedScores` from which its interval is drawn. Metrics share it, too."""
 
 
+SMALLER = ("loss", "perplexity")
+"""Metrics of which less is better, for runs that do not say so themselves."""
+_DECIDING = (("accuracy", "matthews", "pearson", "spearman"), ("f1", "exact_match"))
+"""Metrics in which guessing is no better than the best constant answer, the usual ones first; in a mean F1 it is."""
+
+
 def is_at_chance(metrics: Mapping[str, float | None], trivial: Mapping[str, float]) -> bool:
     """Whether nothing is better than a rule without a model, such as the commonest label (`PlanMade.trivial`)."""
-    known = [(metrics[name], value) for name, value in trivial.items() if name in metrics]
+    known = [(metrics[name], trivial[name]) for name in deciding_metrics(trivial) if name in metrics]
     return bool(known) and not any(found is not None and found > value + _ROUNDING for found, value in known)
+
+
+def deciding_metrics(trivial: Mapping[str, float]) -> tuple[str, ...]:
+    """Those of a rule's metrics by which a model is no better than it."""
+    names = next((names for names in _DECIDING if not trivial.keys().isdisjoint(names)), ())
+    return tuple(name for name in names if name in trivial)
+
+
+def beats_rule(interval: Interval | None, rule: float | None, greater_is_better: bool | None) -> bool | None:
+    """Whether a whole interval is better than what a rule without a model reaches; None if that cannot be said."""
+    if interval is None or rule is None or greater_is_better is None:
+        return None
+    low, high = interval
+    return low > rule + _ROUNDING if greater_is_better else high < rule - _ROUNDING
 
 
 def base_metric(name: str, known: Iterable[str]) -> str | None:
     """The known metric that a name is or is a variant of (`f1_PER`, `dev/f1`); the longest match wins."""
     own = name.rsplit("/", 1)[-1]
     return max((one for one in known if own == one or own.startswith(f"{one}_")), key=len, default=None)
+
+
+def unsure_metrics(
+    intervals: Mapping[str, Interval], trivial: Mapping[str, float], directions: Mapping[str, bool]
+) -> frozenset[str]:
+    """The metrics whose interval is not wholly better than a rule without a model; `directions`: whether greater is better."""
+    return frozenset(
+        name
+        for name, rule in trivial.items()
+        if beats_rule(intervals.get(name), rule, directions.get(name, name not in SMALLER)) is False
+    )
 
 
 @dataclass(frozen=True)

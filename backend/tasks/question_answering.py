@@ -383,6 +383,12 @@ class QuestionAnswering:
         answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
         return text_scores(table["prediction"].to_pylist(), answers)
 
+    def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
+        """Those of no answer to every question, if some have none."""
+        answers = [one for one in read_answers(rows, columns) if isinstance(one, Answers)]
+        share = sum(not one.texts for one in answers) / len(answers) if answers else 0.0
+        return {"exact_match": share, "f1": share} if share else {}
+
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Exact match and F1 and, if some questions have no answer, the measures for those."""
         return measure(metrics_of("question_answering"), predictions, facts, self.settings)

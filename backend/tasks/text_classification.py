@@ -216,14 +216,34 @@ class TextClassification:
         loss[known] = -log_probabilities[known, ids[known]] * row_weights[known]
         return Predictions(pa.table(table), {"loss": (loss, row_weights)})
 
+    def right_outputs(self, rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+        """See `GivesProbabilities`."""
+        return _label_ids(rows, columns, facts)
+
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
         return measure(metrics_of("text_classification"), predictions, facts, self.settings)
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
-        """Those of the commonest label for every row."""
-        counts = Counter(label for label in _known_labels(rows, columns, facts).to_pylist() if label)
-        return {"accuracy": max(counts.values()) / counts.total(), "matthews": 0.0} if counts else {}
+        """Those of one label for every row, of each metric the best; the loss is that of the labels' shares."""
+        counts = Counter(label for label in _known_labels(rows, columns, facts).to_pylist() if label in facts["labels"])
+        return constant_scores([counts[label] for label in facts["labels"]], weighted=facts.get("class_weights"))
+
+
+def constant_scores(counts: Sequence[int], *, weighted: Any = None) -> dict[str, float]:
+    """Of each metric what one and the same label for every row reaches at best, by how often each label occurs."""
+    total = sum(counts)
+    if not total:
+        return {}
+    share = np.array(counts) / total
+    f1 = 2 * share / (1 + share)  # of the label itself; every other label has 0
+    found = {"accuracy": share.max(), "f1_macro": f1.max() / len(share), "f1_weighted": (f1 * share).max()}
+    if len(share) == 2:
+        found |= {"f1": f1[1], "combined": ((share + np.array([0, f1[1]])) / 2).max()}
+    if not weighted:
+        known = share[share > 0]
+        found["loss"] = -(known * np.log(known)).sum()
+    return {**{name: float(value) for name, value in found.items()}, "matthews": 0.0}
 
 
 def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:

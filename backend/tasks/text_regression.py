@@ -144,8 +144,11 @@ class TextRegression:
         return measure(metrics_of("text_regression"), predictions, facts, self.settings)
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
-        """Those of the same number for every row."""
-        return {"pearson": 0.0, "spearman": 0.0}
+        """Those of the mean for every row."""
+        known = _scores(rows, columns)
+        known = known[~np.isnan(known)]
+        error = {"loss": float(known.var())} if len(known) else {}
+        return {"pearson": 0.0, "spearman": 0.0, "combined": 0.0, **error}
 
 
 def _measured(predicted: np.ndarray, rows: Rows, columns: Columns) -> Predictions:

@@ -10,7 +10,7 @@ from app.core.i18n import figure, tr, trn
 from app.core.runs.divergence import find_divergence
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Series, mean
-from backend.contract.metrics import is_at_chance
+from backend.contract.metrics import deciding_metrics, is_at_chance
 from backend.contract.run.events import EvaluationFinished
 
 STILL = 0.01
@@ -213,7 +213,8 @@ def _at_chance(state: RunState, alive: bool) -> Diagnosis | None:
     if not alive and state.plan.best_metric and not state.at_chance:
         return None  # the model that was saved is better
     trivial = state.plan.trivial
-    name = next(name for name in (state.main_metric, *trivial) if name in trivial and name in last.metrics)
+    deciding = deciding_metrics(trivial)
+    name = next(name for name in (state.main_metric, *deciding) if name in deciding and name in last.metrics)
     return Diagnosis(
         tr(
             "{title} is {value}, no better than without a model ({trivial}); {helps}",

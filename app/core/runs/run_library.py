@@ -14,7 +14,7 @@ from app.core.runs.run_state import RunState
 from app.core.runs.run_status import ALIVE, RESUMABLE, RunStatus, look_at
 from app.core.runs.series import Series
 from backend.contract.errors import InputError
-from backend.contract.metrics import spreads
+from backend.contract.metrics import spreads, unsure_metrics
 from backend.contract.run import events
 from backend.contract.run.event_summary import EventSummary
 from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, RunFolder
@@ -84,6 +84,10 @@ class RunSummary:
     have finished, its intervals Student's of these means."""
     deviations: dict[str, float] = field(default_factory=dict)
     """The standard deviation of each metric between a group's seeds."""
+    trivial: dict[str, float] = field(default_factory=dict)
+    """What a rule without a model reaches on the validation rows."""
+    unsure: frozenset[str] = frozenset()
+    """The metrics whose interval is not wholly better than that."""
 
     @property
     def waits(self) -> bool:
@@ -370,6 +374,8 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         has_predictions=bool(folder.prediction_names() if outcome.lacks_events else state.predictions),
         metrics=_metrics(state),
         intervals=state.intervals,
+        trivial=state.trivial,
+        unsure=unsure_metrics(state.intervals, state.trivial, state.plan.metrics if state.plan else {}),
         can_resume=outcome.can_resume,
         queued_since=folder.queued_since() if outcome.waits else None,
         request=folder.device_request() if outcome.waits else WHOLE_COMPUTER,
@@ -403,6 +409,9 @@ def summarise_group(group: RunGroup, runs: Sequence[RunSummary], count: int) -> 
         metrics={name: one.mean for name, one in found.items()},
         intervals={name: one.interval for name, one in found.items() if one.interval is not None},
         deviations={name: one.deviation for name, one in found.items() if one.deviation is not None},
+        unsure=unsure_metrics(
+            {name: one.interval for name, one in found.items() if one.interval is not None}, first.trivial, {}
+        ),
         can_resume=len(own) < count or any(run.resumable for run in own),
         doubt=next((run.doubt for run in own if run.doubt), ""),
         queued_since=min((run.queued_since for run in own if run.queued_since is not None), default=None),

@@ -209,8 +209,12 @@ class RunState:
         measured = [one.metrics for one in self.evaluations if one.split == "validation"]
         if self.finished is not None and self.finished.metrics:
             measured.append(self.finished.metrics)
-        trivial = self.plan.trivial if self.plan is not None else {}
-        return bool(measured) and all(is_at_chance(metrics, trivial) for metrics in measured)
+        return bool(measured) and all(is_at_chance(metrics, self.trivial) for metrics in measured)
+
+    @property
+    def trivial(self) -> dict[str, float]:
+        """What a rule without a model reaches on the validation rows."""
+        return self.plan.trivial if self.plan is not None else {}
 
     def best_of(self, metric: str) -> tuple[int, float] | None:
         """The step and value of a metric's best evaluation, the earliest if tied; None if its direction is unknown."""

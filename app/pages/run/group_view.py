@@ -232,7 +232,7 @@ def mean_curve(curve: CurveKind, states: Sequence[RunState]) -> tuple[np.ndarray
 
 
 def group_table(group: RunSummary, members: Sequence[RunSummary]) -> tuple[list[str], list[list[str]]]:
-    """The titles, and a row for the mean, one for its interval, and one for each seed."""
+    """The titles, and rows for the mean, its interval, a rule without a model, and each seed."""
     names = list(dict.fromkeys(name for run in members for name in run.metrics))
     first = [group.metric] if group.metric in names else []
     names = [*first, *(name for name in names if name not in (*first, "loss")), *(["loss"] if "loss" in names else [])]
@@ -242,6 +242,9 @@ def group_table(group: RunSummary, members: Sequence[RunSummary]) -> tuple[list[
     if group.metrics:
         rows.append([tr("Mean ± standard deviation"), "", *(_mean_words(group, name) for name in names)])
         rows.append([tr("Interval of the mean"), "", *(_interval_words(group, name) for name in names)])
+    if not group.trivial.keys().isdisjoint(names):
+        rules = (group.trivial.get(name) for name in names)
+        rows.append([tr("Without a model"), "", *("–" if one is None else formatting.number(one) for one in rules)])
     for run in members:
         values = (run.metrics.get(name) for name in names)
         seed = tr("Seed {seed}", seed=run.seed)
@@ -264,8 +267,7 @@ def _mean_words(group: RunSummary, name: str) -> str:
 
 def _interval_words(group: RunSummary, name: str) -> str:
     interval = group.intervals.get(name)
-    return (
-        "–"
-        if interval is None
-        else tr("{low} to {high}", low=figure(interval[0], ".3g"), high=figure(interval[1], ".3g"))
-    )
+    if interval is None:
+        return "–"
+    words = tr("{low} to {high}", low=figure(interval[0], ".3g"), high=figure(interval[1], ".3g"))
+    return tr("{value}, may be chance", value=words) if name in group.unsure else words

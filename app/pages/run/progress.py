@@ -17,7 +17,7 @@ from app.widgets.card import KpiTile, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.metrics import is_at_chance
+from backend.contract.metrics import beats_rule, deciding_metrics, is_at_chance
 
 CAPTIONS = {
     "loss": tr("Training loss"),
@@ -262,15 +262,14 @@ class ProgressTiles(QStackedWidget):
 
     def _show_metric(self, state: RunState) -> None:
         name, tile = _metric_beside_loss(state), self.tiles["metric"]
-        tile.set_caption(formatting.metric_title(name) if name else tr("Metric"))
-        sure = tr("In parentheses: the 95 % confidence interval of the saved model.")
-        tile.setToolTip(sure if name in state.intervals else "")
+        tile.set_caption(_caption_of(name, state))
+        tile.setToolTip("\n".join(_metric_hints(name, state)))
         if not name:
             tile.set_value("–", "\u00a0")
             return
         best, trivial = state.best_of(name), state.plan.trivial if state.plan else {}
         if best is not None and (state.at_chance or is_at_chance({name: best[1]}, trivial)):
-            of_rule = trivial.get(name)  # a mean of several metrics has none
+            of_rule = trivial.get(name) if name in deciding_metrics(trivial) else None  # a mean of metrics has none
             sub = (
                 tr("no better than without a model ({value})", value=formatting.number(of_rule))
                 if of_rule is not None
@@ -361,6 +360,32 @@ def _left_out(state: RunState) -> str:
         formatting.duration(state.compiling_seconds),
     )
     return tr("Excludes compile time: {programs}, {seconds}", programs=programs, seconds=seconds)
+
+
+def _caption_of(name: str, state: RunState) -> str:
+    """The metric's title, and beside it what a rule without a model reaches."""
+    if not name:
+        return tr("Metric")
+    title, rule = formatting.metric_title(name), state.trivial.get(name)
+    return title if rule is None else tr("{title} · {rule} without a model", title=title, rule=formatting.number(rule))
+
+
+def _metric_hints(name: str, state: RunState) -> list[str]:
+    interval, rule = state.intervals.get(name), state.trivial.get(name)
+    hints = []
+    if interval is not None:
+        hints.append(tr("In parentheses: the 95 % confidence interval of the saved model."))
+    beats = beats_rule(interval, rule, state.greater_is_better(name))
+    if beats is not None and rule is not None:
+        value = formatting.number(rule)
+        hints.append(
+            tr("All of it is better than a rule without a model ({value}).", value=value)
+            if beats
+            else tr("It may be no better than a rule without a model ({value}).", value=value)
+        )
+    elif rule is not None:
+        hints.append(tr("A rule without a model reaches {value}.", value=formatting.number(rule)))
+    return hints
 
 
 def _best_words(name: str, best: tuple[int, float] | None, state: RunState) -> str:

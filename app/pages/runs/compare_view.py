@@ -30,7 +30,14 @@ from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.predictions import ComparedRuns
 from backend.contract.rpc.protocol import ErrorReply
-from backend.contract.run.comparison import FinalMetrics, TextRows, metrics_table, settings_table
+from backend.contract.run.comparison import (
+    UNSURE,
+    WITHOUT_MODEL,
+    FinalMetrics,
+    TextRows,
+    metrics_table,
+    settings_table,
+)
 from backend.contract.run.group import RunGroup
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"), tr("Differences"))
@@ -38,9 +45,13 @@ ASKED_SIDES = (1, 3)
 """Those that show more than what is known here."""
 DELETED = "deleted"
 """The state of a run whose folder is gone."""
-_WORDS = {"task": task_title, "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state)}
+_WORDS = {
+    "run": lambda name: _run_words(name),
+    "task": task_title,
+    "state": lambda state: {**TITLES, DELETED: tr("Deleted")}.get(state, state),
+}
 """Column of the metrics in files → the title that people read."""
-_WITH_INTERVAL = re.compile(r"([-+.\de]+) \(([-+.\de]+) to ([-+.\de]+)\)")
+_WITH_INTERVAL = re.compile(rf"([-+.\de]+) \(([-+.\de]+) to ([-+.\de]+)\)({re.escape(UNSURE)})?")
 """A metric in the table; a run's name may have parentheses too."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
@@ -199,7 +210,10 @@ class CompareView(QWidget):
     def _metrics(self, form: str = "markdown") -> TextRows:
         runs = [self._library.find(path) or self._last_known(path) for path in self._paths]
         named = zip(runs, self._names, strict=True)
-        lines = [FinalMetrics(final_cells(run, name), run.metrics, run.intervals) for run, name in named]
+        lines = [
+            FinalMetrics(final_cells(run, name), run.metrics, run.intervals, run.trivial, run.unsure)
+            for run, name in named
+        ]
         return metrics_table(lines, form=form)
 
     def _last_known(self, path: Path) -> RunSummary:
@@ -265,8 +279,15 @@ def _localize(cell: str) -> str:
     found = _WITH_INTERVAL.fullmatch(cell)
     if found is None:
         return localize_number(cell)
-    value, low, high = map(localize_number, found.groups())
-    return tr("{value} ({low} to {high})", value=value, low=low, high=high)
+    value, low, high = map(localize_number, found.groups()[:3])
+    words = tr("{value} ({low} to {high})", value=value, low=low, high=high)
+    return tr("{value}, may be chance", value=words) if found[4] else words
+
+
+def _run_words(name: str) -> str:
+    """A run's name as it is, and in words the row of a rule."""
+    own = name.removeprefix(WITHOUT_MODEL)
+    return tr("Without a model{of_run}", of_run=own) if own != name else name
 
 
 def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

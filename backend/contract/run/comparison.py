@@ -3,8 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from backend.contract.metrics import Interval
@@ -12,6 +12,9 @@ from backend.contract.run.events import AnyEvent, DataLoaded, ModelLoaded, RunRe
 
 FORMATS = ("csv", "markdown")
 ABSENT = "–"
+WITHOUT_MODEL = "without a model"
+UNSURE = ", may be chance"
+"""What follows an interval that is not wholly better than a rule without a model."""
 _LEFT_OUT = ("version", "name")
 """Settings that say nothing of how a run trains."""
 
@@ -80,12 +83,16 @@ class FinalMetrics:
     cells: Sequence[tuple[str, str]]
     values: Mapping[str, float | None]
     intervals: Mapping[str, Interval]
+    trivial: Mapping[str, float] = field(default_factory=dict)
+    """What a rule without a model reaches on the same rows."""
+    unsure: Collection[str] = ()
+    """Metrics whose interval is not wholly better than that."""
 
 
 def metrics_table(runs: Sequence[FinalMetrics], *, form: str = "markdown") -> TextRows:
-    """One row per run: the given cells, then a column for every metric that any run has.
+    """One row per run: the given cells, then a column for every metric that any run has; last what rules without a model reach.
 
-    In `csv` the ends of an interval have columns of their own, such as `accuracy_low` and `accuracy_high`.
+    In `csv` the ends of an interval have columns of their own, such as `accuracy_low`, and so have rules (`accuracy_trivial`).
     """
     metrics = list(dict.fromkeys(name for run in runs for name in run.values))
     named = [name for name, _ in runs[0].cells] if runs else []
@@ -95,12 +102,32 @@ def metrics_table(runs: Sequence[FinalMetrics], *, form: str = "markdown") -> Te
         metrics += [f"{name}_{end}" for name in sure for end in ("low", "high")]
         ends = ((end for name in sure for end in run.intervals.get(name, (None, None))) for run in runs)
         rows = [(*row, *map(_number, own)) for row, own in zip(rows, ends, strict=True)]
+        ruled = [name for name in metrics if any(name in run.trivial for run in runs)]
+        metrics += [f"{name}_trivial" for name in ruled]
+        known = ((run.trivial.get(name) for name in ruled) for run in runs)
+        rows = [(*row, *map(_number, own)) for row, own in zip(rows, known, strict=True)]
+    else:
+        rows += [(*row, *(_number(rule.get(name)) for name in metrics)) for row, rule in _rules(runs, metrics)]
     return TextRows((*named, *metrics), tuple(rows))
+
+
+def _rules(runs: Sequence[FinalMetrics], metrics: Sequence[str]) -> Iterator[tuple[list[str], Mapping[str, float]]]:
+    """The cells and values of a row for each different rule; one that is not that of all runs names its first."""
+    found: list[tuple[str, Mapping[str, float]]] = []
+    for run in runs:
+        own = {name: run.trivial[name] for name in metrics if name in run.trivial}
+        if own and own not in [other for _, other in found]:
+            found.append((run.cells[0][1] if run.cells else "", own))
+    for name, own in found:
+        title = WITHOUT_MODEL if len(found) == 1 else f"{WITHOUT_MODEL} ({name})"
+        yield [title, *[ABSENT] * (len(runs[0].cells) - 1)], own
 
 
 def _cell(run: FinalMetrics, metric: str, form: str) -> str:
     value, interval = _number(run.values.get(metric)), run.intervals.get(metric)
-    return value if interval is None or form == "csv" else f"{value} ({interval[0]:.3g} to {interval[1]:.3g})"
+    if interval is None or form == "csv":
+        return value
+    return f"{value} ({interval[0]:.3g} to {interval[1]:.3g}){UNSURE if metric in run.unsure else ''}"
 
 
 def _number(value: float | None) -> str:

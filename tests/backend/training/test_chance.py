@@ -5,30 +5,34 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import entropy
 
 from backend.contract import spec_file
-from backend.contract.metrics import is_at_chance
+from backend.contract.metrics import beats_rule, is_at_chance
 from backend.contract.resources import resource
 from backend.contract.run.events import EvaluationFinished, PlanMade, RunFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows
+from backend.metrics.metric import Predictions
 from backend.preflight.auto_settings import TrainingSize
 from backend.preflight.resolve import resolve
 from backend.tasks.multiple_choice import MultipleChoice
 from backend.tasks.multiple_choice import Settings as ChoiceSettings
-from backend.tasks.text_classification import Settings, TextClassification
+from backend.tasks.seq2seq_lm import Seq2SeqLm
+from backend.tasks.seq2seq_lm import Settings as WritingSettings
+from backend.tasks.text_classification import Settings, TextClassification, constant_scores
 from backend.training.chance import other_settings
 from backend.training.event_log import read_events
 from backend.training.loop import run
 
-ROWS = 4
 SIZE = TrainingSize("model", 4_400_000, 360)
 
 
 def made(table: dict[str, list[str]]) -> Rows:
-    return Rows(pa.table(table), ("a.csv",), np.zeros(ROWS, np.int32), np.arange(ROWS), fingerprint="f")
+    count = len(next(iter(table.values())))
+    return Rows(pa.table(table), ("a.csv",), np.zeros(count, np.int32), np.arange(count), fingerprint="f")
 
 
 def spec(**training: object) -> RunSpec:
@@ -62,7 +66,40 @@ def test_the_commonest_label_is_the_rule_of_classification():
     rows = made({"text": ["x"] * 4, "label": ["a", "b", "b", ""]})
     task = TextClassification(Settings())
     found = task.trivial_scores(rows, {"text": "text", "label": "label"}, {"labels": ["a", "b"]})
-    assert found == {"accuracy": 2 / 3, "matthews": 0.0}
+    assert (found["accuracy"], found["matthews"]) == (2 / 3, 0.0)
+
+
+def test_no_constant_label_is_better_than_the_rule_of_classification():
+    for counts in ([3, 7], [7, 3], [5, 2, 1], [4, 0]):
+        labels = [str(place) for place in range(len(counts))]
+        actual, one = np.repeat(labels, counts).tolist(), np.ones(sum(counts))
+        own = [
+            TextClassification(Settings()).score(
+                Predictions(pa.table({"actual": actual, "prediction": [label] * len(actual)}), {"loss": (one, one)}),
+                {"labels": labels},
+            )
+            for label in labels
+        ]
+        found = constant_scores(counts)
+        for name in found.keys() - {"loss"}:
+            assert found[name] == pytest.approx(max(scores[name] for scores in own)), name
+        assert found["loss"] == pytest.approx(entropy(counts))
+
+
+def test_copying_the_source_is_the_rule_of_text_to_text():
+    rows = made({"source": ["a b c d", "e f g h"], "target": ["a b c d", "x y z w"]})
+    task = Seq2SeqLm(WritingSettings(scores="all"))
+    found = task.trivial_scores(rows, {"source": "source", "target": "target"}, {})
+    assert found["rouge1"] == pytest.approx(0.5)
+    assert {"bleu", "chrf"} <= found.keys()
+    assert not {"exact_match", "loss", "perplexity", "accuracy"} & found.keys()
+
+
+def test_an_interval_beats_a_rule_where_all_of_it_does():
+    assert beats_rule((0.6, 0.7), 0.5, greater_is_better=True)
+    assert not beats_rule((0.4, 0.7), 0.5, greater_is_better=True)
+    assert beats_rule((0.4, 0.6), 0.7, greater_is_better=False)
+    assert beats_rule(None, 0.7, greater_is_better=False) is None
 
 
 def test_the_commonest_place_is_the_rule_of_choices():
