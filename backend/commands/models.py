@@ -1,16 +1,22 @@
-"""`burnish models` and `burnish hub`: lists local models, searches the Hub, and downloads a model."""
+"""`burnish models`, `hub` and `calibrate`: lists local models, searches the Hub, downloads a model, makes probabilities come true."""
 
+import json
 import time
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.commands.command import Command, add_action, add_json
+from backend.commands.command import Command, add_action, add_changes, add_json, requested_run
+from backend.commands.follow import number, sure_number
 from backend.commands.screen import ProgressScreen
+from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline, runs_folder
-from backend.contract.run.folder import run_folders
+from backend.contract.run.folder import RunFolder, find_run, run_folders
+from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
     from backend.contract.rpc.models import ModelChoice
+    from backend.contract.rpc.predictions import CalibrationReport
     from backend.models.compatibility import RunNeeds
 
 _HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the Hub cache", "hub": "on the hub"}  # fmt: skip
@@ -158,7 +164,98 @@ def _facts(one: "ModelChoice") -> str:
     return ", ".join(filter(None, facts))
 
 
+# Calibration
+
+
+def _calibrate_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--measure", action="store_true", help="only measure what it would do; change nothing")
+    what.add_argument("--remove", action="store_true", help="let the model predict as it was trained")
+    parser.add_argument(
+        "--data", metavar="FILE", type=Path, help="labeled rows to fit it on (default: the run's validation rows)"
+    )
+    add_changes(parser, "hardware.device=cpu")
+    add_json(parser)
+
+
+def _calibrate(arguments: Namespace) -> int:
+    from backend.inference import calibration  # loads scipy
+
+    run = find_run(arguments.run, runs_folder())
+    model = _model_of(arguments.run, run)
+    if arguments.remove:
+        there = calibration.remove(model)
+        if arguments.json:
+            print(json.dumps({"removed": there}))
+        else:
+            print(f"{model}: {'its calibration is removed' if there else 'it has no calibration'}")
+        return 0
+    if run is not None and arguments.data is None:
+        if arguments.changes:
+            raise InputError("--set: it is for rows that are predicted first; name them with --data")
+        from backend.helper.queries.calibration import report  # loads pyarrow
+
+        found = report(run.main_folder(), "" if arguments.measure else "fit")
+    else:
+        found = _calibrate_on_file(model, arguments)
+    if arguments.json:
+        import msgspec
+
+        print(msgspec.json.encode(found).decode())
+    else:
+        _print_calibration(found)
+    return 0
+
+
+def _model_of(name: str, run: RunFolder | None) -> Path:
+    """The folder whose model is calibrated. Raises InputError."""
+    model = requested_run(name).model if run is not None else user_path(name).absolute()
+    if run is not None:
+        run.check()
+    if not (model / "config.json").is_file():
+        requested_run(name)  # says which runs there are, or of a group its own
+        raise InputError(f"{name}: this run has no model yet; let it finish, or stop it, first")
+    return model
+
+
+def _calibrate_on_file(model: Path, arguments: Namespace) -> "CalibrationReport":
+    from backend.inference import calibration
+
+    if arguments.data is None:
+        raise InputError("--data: name labeled rows to fit the calibration on; only a run has its own")
+    screen = ProgressScreen()
+    try:
+        rows = calibration.answer_rows(
+            arguments.run,
+            arguments.data,
+            arguments.changes,
+            screen.report("evaluating"),
+            lambda stage: screen.line(stage.lower()),
+        )
+    finally:
+        screen.close()
+    found = calibration.measure(rows)
+    if not arguments.measure:
+        calibration.save(model, found, rows)
+    return calibration.describe(model, found, rows)
+
+
+def _print_calibration(found: "CalibrationReport") -> None:
+    state = "saved in the model" if found.applied is not None else "not saved"
+    print(f"temperature {found.temperature:.4g}, fitted on {found.rows} rows, {state}")
+    print(f"{'':<28} {'before':<28} after, on rows it was not fitted on")
+    for title, name in (("expected calibration error", "error"), ("loss", "loss")):
+        before, after = (
+            sure_number(getattr(side, name), getattr(side, f"{name}_interval")) for side in (found.before, found.after)
+        )
+        print(f"{title:<28} {before:<28} {after}")
+    print(f"{'accuracy':<28} {number(found.accuracy):<28} {number(found.accuracy)}")
+    print(found.sentence)
+
+
 COMMANDS = (
+    Command("calibrate", "make a classifier's probabilities come true", _calibrate_arguments, _calibrate),
     Command("models", "list the models on this computer", _models_arguments, _models),
     Command("hub", "search the Hub, or download a model", _hub_arguments, _hub),
 )

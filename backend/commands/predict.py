@@ -1,4 +1,4 @@
-"""Runs `burnish evaluate`, `predict` and `generate`: a trained model on new rows, or on a prompt."""
+"""Runs `burnish evaluate`, `predict`, `generate` and `slices`: a trained model on new rows, or on a prompt."""
 
 import json
 import sys
@@ -7,18 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands import consents
-from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, requested_group
+from backend.commands.command import (
+    Command,
+    add_changes,
+    add_consents,
+    add_conversion,
+    add_json,
+    requested_group,
+    requested_run,
+)
+from backend.commands.export import SUFFIXES
 from backend.commands.follow import format_metrics, number, sure_number
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
-from backend.contract.metrics import spreads
+from backend.contract.metrics import SMALLER, beats_rule, spreads
 from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import user_path
+from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
+    from backend.contract.rpc.predictions import SliceReport
     from backend.inference.ensemble import GroupResult
     from backend.inference.predict import EvaluationResult
 
@@ -319,21 +330,18 @@ def _print_metrics(result: "EvaluationResult") -> None:
         interval, rule = result.intervals.get(name), result.trivial.get(name)
         words = sure_number(value, interval)
         if rule is not None:
-            words = f"{words:<30} {number(rule)} without a model{_verdict(interval, rule)}"
+            words = f"{words:<30} {number(rule)} without a model{_verdict(name, interval, rule)}"
         print(f"{name:<20} {words}")
 
 
-def _verdict(interval: tuple[float, float] | None, rule: float) -> str:
-    """Whether a model is better than the rule, of metrics for which greater is better."""
+def _verdict(name: str, interval: tuple[float, float] | None, rule: float) -> str:
+    """Whether a model is better than the rule."""
     if interval is None:
         return ""
-    return (
-        ", which is surpassed"
-        if interval[0] > rule
-        else ", which may be no worse"
-        if interval[1] > rule
-        else ", which is better"
-    )
+    greater = name not in SMALLER
+    if beats_rule(interval, rule, greater):
+        return ", which is surpassed"
+    return ", which is better" if beats_rule(interval, rule, not greater) else ", which may be no worse"
 
 
 def _format_result(result: "EvaluationResult") -> str:
@@ -379,7 +387,88 @@ def _generate(arguments: Namespace) -> int:
     return 0
 
 
+# Slices
+
+
+def _slices_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run or group")
+    parser.add_argument(
+        "--split",
+        metavar="NAME",
+        default="validation",
+        help="validation, test, or the name of another predicted file with labels (default: validation)",
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", help="measure the slices by this metric (default: the task's main one)"
+    )
+    parser.add_argument("--rows", metavar="NUMBER", type=int, help="write the rows of this slice to --output")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="with --rows: the .csv or .parquet file to write")
+    add_json(parser)
+
+
+def _slices(arguments: Namespace) -> int:
+    if (arguments.rows is None) != (arguments.output is None):
+        raise InputError("--rows: name a slice's number and, with --output, the file to write its rows to")
+    group = requested_group(arguments.run)
+    folder = requested_run(arguments.run) if group is None else RunFolder(group.path)
+    folder.check()
+    if group is not None:
+        from backend.inference.ensemble import write_predictions  # loads the framework
+
+        write_predictions(group)
+    parquet = folder.predictions(arguments.split, "parquet")
+    if not parquet.is_file():
+        there = ", ".join(folder.prediction_names()) or "none yet; a run writes them when it finishes"
+        raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
+    from backend.helper.queries import slices  # loads pyarrow
+
+    if arguments.rows is not None:
+        return _write_slice(str(parquet), arguments)
+    screen = ProgressScreen()
+    try:
+        report = screen.report("measuring")
+        found = slices.report(
+            str(parquet), arguments.metric, lambda done: report(int(done.done), int(done.total), done.unit)
+        )
+    finally:
+        screen.close()
+    _print_slices(found, arguments.json)
+    return 0
+
+
+def _write_slice(parquet: str, arguments: Namespace) -> int:
+    from backend.helper.queries import predictions, slices
+
+    output = user_path(arguments.output).absolute()
+    kind = SUFFIXES.get(output.suffix.lower())
+    if kind is None:
+        raise InputError(f"--output {output.name}: name a file that ends in .csv or .parquet")
+    rows = slices.rows_of(parquet, arguments.rows)
+    written = predictions.export(predictions.ExportRequest(parquet=parquet, output=output, rows=rows, format=kind))
+    print(f"{written.rows} {'row' if written.rows == 1 else 'rows'}: {Path(written.path)}")
+    return 0
+
+
+def _print_slices(found: "SliceReport", as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode(found).decode())
+        return
+    from backend.inspect.slices import name_of
+
+    print(f"{found.metric} {number(found.value)} on {found.rows} rows")
+    print(f"{'slice':>5}  {'rows':>6}  {found.metric:<28} {'others':<8} {'p (Holm)':<10}")
+    for one in found.slices:
+        p = "few rows" if one.p_holm is None else f"{one.p_holm:.2g}"
+        words = f"{sure_number(one.score, one.interval):<28} {number(one.others):<8} {p:<10}"
+        mark = "worse  " if one.is_worse else ""
+        print(one_line(f"{one.number:>5}  {one.rows:>6}  {words} {mark}{name_of(one)}"))
+    print(found.sentence)
+
+
 COMMANDS = (
+    Command("slices", "find the kinds of rows that a run answers worst", _slices_arguments, _slices),
     Command("evaluate", "evaluate a model on labeled rows", _add_shared_arguments, _evaluate),
     Command("predict", "predict new rows with a model", _predict_arguments, _predict),
     Command("generate", "continue or answer a text", _generate_arguments, _generate),

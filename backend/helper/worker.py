@@ -18,6 +18,7 @@ from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
 from backend.helper.channel import Channel
 from backend.helper.queries import (
+    calibration,
     catalog,
     data,
     hub,
@@ -28,6 +29,7 @@ from backend.helper.queries import (
     prediction_statistics,
     predictions,
     runs,
+    slices,
     storage,
     tokenizers,
     trackers,
@@ -39,6 +41,7 @@ from backend.helper.query import Query
 QUERIES: dict[str, Query] = {
     query.name: query
     for module in (
+        calibration,
         catalog,
         data,
         hub,
@@ -49,6 +52,7 @@ QUERIES: dict[str, Query] = {
         prediction_statistics,
         predictions,
         runs,
+        slices,
         storage,
         tokenizers,
         trackers,

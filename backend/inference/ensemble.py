@@ -18,7 +18,7 @@ from backend.data.sources.source import Report
 from backend.inference import predictions_file
 from backend.inference.predict import AnsweredFile, EvaluationResult, answer_file
 from backend.inference.spec import has_model
-from backend.inspect.run_comparison import PredictedRows, open_run
+from backend.inspect.run_comparison import open_run
 from backend.preflight.datasets import ignore_progress
 from backend.preflight.session import ScoredEvaluation
 from backend.tasks.task import Predictions, Task, combine
@@ -89,7 +89,7 @@ def predict(
 def write_predictions(group: RunGroup) -> list[Path]:
     """Write the group's `predictions.csv`, and `predictions_test.csv`, from those of its runs; returns what is written.
 
-    Nothing is done for what is written already and no older. Raises InputError, also if the task has no vote or mean.
+    Nothing is done for what is written already, no older and of the same runs. Raises InputError, also if the task has no vote or mean.
     """
     _refuse_without_vote(group)
     own, written = RunFolder(group.path), []
@@ -97,15 +97,25 @@ def write_predictions(group: RunGroup) -> list[Path]:
         files = {seed: group.run(seed).predictions(split, "parquet") for seed in group.seeds()}
         there = {seed: path for seed, path in files.items() if path.is_file()}
         kept = own.predictions(split, "parquet")
-        if len(there) < 2 or (
-            kept.is_file() and all(kept.stat().st_mtime_ns >= path.stat().st_mtime_ns for path in there.values())
-        ):
+        if len(there) < 2 or _is_up_to_date(kept, there):
             continue
         table = _combine_files(group, split, list(there))
         with output_errors(group.path, "", group.path):
             predictions_file.write(table, own.predictions(split), kept)
         written.append(own.predictions(split))
     return written
+
+
+def _is_up_to_date(kept: Path, files: dict[int, Path]) -> bool:
+    if not kept.is_file() or any(kept.stat().st_mtime_ns < path.stat().st_mtime_ns for path in files.values()):
+        return False
+    try:
+        with open_unlinked(kept) as source, parquet.ParquetFile(source) as file:
+            names = file.schema_arrow.names
+    except (OSError, pa.ArrowInvalid):
+        return False
+    own = {name.removeprefix(OF_SEED) for name in names if name.startswith(OF_SEED)}
+    return own == set(map(str, files))
 
 
 def _combine_files(group: RunGroup, split: str, seeds: Sequence[int]) -> pa.Table:
@@ -117,16 +127,12 @@ def _combine_files(group: RunGroup, split: str, seeds: Sequence[int]) -> pa.Tabl
             raise InputError(
                 "{a} and {b} predicted different rows, so their answers cannot be combined", a=first.name, b=other.name
             )
-    each = [_own_columns(one) for one in opened]
+    each = [Predictions(one.outputs) for one in opened]
+    _check_alike({one.name: one.table for one in opened})
     together = combine(first.task, each, first.rows, first.columns, dict(first.facts))
     assert together is not None
     own = _with_each(together, {seed: one.table for seed, one in zip(seeds, opened, strict=True)})
     return predictions_file.join_predictions(first.rows, Predictions(own))
-
-
-def _own_columns(one: PredictedRows) -> Predictions:
-    names = one.table.column_names
-    return Predictions(one.table.select(names[names.index("prediction") :]))
 
 
 def _read(path: str) -> pa.Table:
@@ -166,12 +172,25 @@ def _combine(answered: dict[int, AnsweredFile]) -> AnsweredFile | None:
     first = next(iter(answered.values()))
     session, rows = first.session, first.rows
     each = [one.predictions for one in answered.values()]
+    _check_alike({str(seed): one.predictions.table for seed, one in answered.items()})
     together = combine(session.task, each, rows, session.columns, session.facts)
     if together is None:
         return None
     metrics = session.measure(together, rows)
     intervals = session.intervals(ScoredEvaluation(together, metrics, 0.0), rows)
     return replace(first, result=replace(first.result, metrics=metrics, intervals=intervals), predictions=together)
+
+
+def _check_alike(tables: dict[str, pa.Table]) -> None:
+    """Raises InputError if a run does not answer with the same columns as the first: it is of another training."""
+    first, *others = tables
+    for other in others:
+        if tables[other].column_names != tables[first].column_names:
+            raise InputError(
+                "{a} and {b} were not trained for the same labels, so their answers cannot be combined",
+                a=first,
+                b=other,
+            )
 
 
 def _refuse_without_vote(group: RunGroup) -> None:

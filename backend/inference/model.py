@@ -14,7 +14,7 @@ from backend.engines.initial_weights import NewTokens
 from backend.engines.weight_formats import FORMATS, QUANTIZED
 from backend.hardware import devices, run_sizes
 from backend.inference.spec import checkpoint_of, note_of, start_spec
-from backend.models import inspection
+from backend.models import calibration, inspection
 from backend.models.adapter_files import is_alone
 from backend.models.saved_model import BASE, check_base, damaged_note_error, read_note
 from backend.preflight import model_options
@@ -41,8 +41,10 @@ class OpenedModel:
     """Where its configuration is."""
 
 
-def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untrained: bool = False) -> OpenedModel:
-    """Load tokenizer and model for evaluation.
+def open_model(
+    spec: RunSpec, report: Report = ignore_progress, *, accepts_untrained: bool = False, calibrated: bool = True
+) -> OpenedModel:
+    """Load tokenizer and model for evaluation; a checkpoint's probabilities are never `calibrated`.
 
     Raises InputError for weights not trained for the task, unless they are accepted: then a new head is drawn.
     """
@@ -101,8 +103,13 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
             new_weights=loaded.new_weights[0],
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
-    session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine)
+    scaling = _calibration_of(folder, task, facts) if calibrated and checkpoint is None else None
+    session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine, scaling)
     return OpenedModel(session, loaded, choice.words, compiled, folder)
+
+
+def _calibration_of(folder: Path, task: Task, facts: dict[str, Any]) -> calibration.Calibration | None:
+    return calibration.read_for(folder, task.head, len(facts["labels"]) if task.head.declared.names_labels else None)
 
 
 def _with_weights_of_adapter(spec: RunSpec, folder: Path, note: dict[str, Any] | None) -> RunSpec:

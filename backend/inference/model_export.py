@@ -20,13 +20,16 @@ def export_saved(run: RunFolder, target: Path, numbers: Numbers) -> None:
 
 
 def export_merged(run: str, target: Path) -> None:
-    """Write the base model of a run or checkpoint with its adapter merged into the weights, in float32. Raises InputError."""
+    """Write the base model of a run or checkpoint with its adapter merged into the weights, in float32. Raises InputError.
+
+    A calibration becomes part of the weights, if their last layer is known; else its file is written too.
+    """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError("--model {target} already exists; name a new folder", target=target)
     check_output_folder(target, "--model")
     from backend.inference.model import open_model  # loads the framework
     from backend.inference.spec import spec_of
-    from backend.models import saved_model
+    from backend.models import calibration, saved_model
     from backend.models.remote_code import agree_to_copy, copy_code
 
     opened = open_model(spec_of(run, None, ["hardware.device=cpu"]))
@@ -36,6 +39,8 @@ def export_merged(run: str, target: Path) -> None:
         session.engine.export(folder)
         session.tokenizer.save_pretrained(folder)
         copy_code(opened.folder, folder)
+        if session.calibration is not None and not calibration.fold_into_weights(folder, session.calibration):
+            calibration.write(folder, session.calibration)
 
     note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
     with output_errors(target, "--model", target.parent):

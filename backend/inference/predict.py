@@ -190,22 +190,23 @@ def answer_file(
     say: Callable[[str], None],
     *,
     labelled: bool,
+    calibrated: bool = True,
 ) -> AnsweredFile:
     """Answer every row of a file, and measure the answers that are known; `labelled` requires them. See `evaluate`."""
     started = time.perf_counter()
     new = read_new_file(target, data, task, changes, report, say, to_predict=not labelled)
-    return _answer_rows(new, report, started, labelled=labelled, say=say)
+    return _answer_rows(new, report, started, labelled=labelled, calibrated=calibrated, say=say)
 
 
 def _answer_rows(
-    new: NewFile, report: Report, started: float, *, labelled: bool, say: Callable[[str], None]
+    new: NewFile, report: Report, started: float, *, labelled: bool, calibrated: bool, say: Callable[[str], None]
 ) -> AnsweredFile:
     spec, rows = new.spec, new.rows
     task, wrong = make_task(spec), misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = drop_unusable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     say("Loading the model")
-    opened = open_model(spec, report)
+    opened = open_model(spec, report, calibrated=calibrated)
     session = replace(opened.session, columns=columns)
     if not labelled:
         session = replace(session, task=to_predict(task, rows, columns))

@@ -50,6 +50,12 @@ class PredictedRows:
         return self.table.select(names[: names.index("prediction")])
 
     @property
+    def outputs(self) -> pa.Table:
+        """The prediction, the answer and the task's own columns."""
+        names = self.table.column_names
+        return self.table.select(names[names.index("prediction") :])
+
+    @property
     def rows(self) -> Rows:
         """The same as the rows of a file."""
         files, lines = np.zeros(len(self.table), np.int32), np.arange(len(self.table))
@@ -140,9 +146,11 @@ def _open(compared: RunFolder | RunGroup, name: str, read: ReadTable) -> list[Pr
     return [open_run(run, run.name, read) for run in there]
 
 
-def open_run(folder: RunFolder, name: str, read: ReadTable, split: str = "validation") -> PredictedRows:
-    """A run's predictions; `name` is shown. Raises InputError if it has none."""
-    note = saved_model.read_note(folder.model)
+def open_run(
+    folder: RunFolder, name: str, read: ReadTable, split: str = "validation", model: RunFolder | None = None
+) -> PredictedRows:
+    """A run's predictions; `name` is shown, `model` is the run whose model made them. Raises InputError if it has none."""
+    note = saved_model.read_note((model or folder).model)
     path = folder.predictions(split, "parquet")
     if note is None or not path.is_file():
         raise InputError("{name} has no predictions of validation rows, so only its metrics are shown", name=name)

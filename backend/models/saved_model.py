@@ -19,6 +19,7 @@ from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
 from backend.data.removal import ASIDE, RemovalFailure, delete, set_aside
+from backend.models import calibration
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small, read_table, read_table_if_sound
 from backend.models.weights import read_weights
@@ -176,7 +177,7 @@ def _weights_digest(folder: Path) -> str:
 def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     """Copy every file of `source` to the new folder `target`, with floating-point weights converted to `numbers`.
 
-    Raises InputError if `target` is not empty or not writable, or if a weight exceeds the range of float16.
+    A calibration becomes part of the weights, if their last layer is known; else its file is copied. Raises InputError if `target` is not empty or not writable, or if a weight exceeds the range of float16.
     """
     if target.exists() and not target.is_dir():
         raise InputError("--model: {target} is a file; choose a new folder", target=target)
@@ -197,6 +198,9 @@ def _copy(source: Path, beside: Path, target: Path, numbers: Numbers) -> None:
     for path in sorted(source.glob("*.safetensors")):
         _convert(path, beside / path.name, numbers)
     _name_numbers(beside / "config.json", numbers)
+    found = calibration.read(beside)
+    if found is not None:
+        calibration.fold_into_weights(beside, found)
     share(beside)
     if target.exists():
         target.rmdir()

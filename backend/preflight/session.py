@@ -24,6 +24,7 @@ from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
 from backend.hardware.devices import count_processes
 from backend.metrics.metric import declared_metrics, known_rows, weighted_scores
+from backend.models.calibration import Calibration
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits, ignore_progress, make_task
 from backend.preflight.metrics import compute_metrics
@@ -78,6 +79,8 @@ class FeatureSession:
     tokenizer: Any
     pad_token_id: int
     engine: Engine
+    calibration: Calibration | None = None
+    """By what outputs are scaled before they become probabilities."""
     stop_requested: Callable[[], bool] = never
     """Asked while answers are computed, which then raise GenerationStopped."""
 
@@ -198,6 +201,8 @@ class FeatureSession:
         """Predict every row and score the labelled ones; `tick(done, total)` counts features."""
         started = time.perf_counter()
         outputs = self._outputs(source, batch_size, tick)
+        if self.calibration is not None:
+            outputs["logits"] = self.calibration.apply(outputs["logits"])
         predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
         return ScoredEvaluation(predictions, self.measure(predictions, rows), time.perf_counter() - started)
 

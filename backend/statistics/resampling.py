@@ -90,7 +90,7 @@ def bootstrap(
     found: dict[str, list[np.ndarray]] = defaultdict(list)
     draws = [_count_draws(one, rows) for one in families]
     done = 0
-    for counts in _draw_counts(rows, groups, max(draws, default=0)):
+    for counts in draw_counts(rows, groups, max(draws, default=0)):
         for one, most in zip(families, draws, strict=True):
             check()
             for name, values in one.scores(counts[: most - done]).items() if done < most else ():
@@ -109,7 +109,7 @@ def percentiles(values: np.ndarray) -> Interval:
     return float(low), float(high)
 
 
-def _draw_counts(rows: int, groups: np.ndarray | None, draws: int) -> Iterator[np.ndarray]:
+def draw_counts(rows: int, groups: np.ndarray | None, draws: int) -> Iterator[np.ndarray]:
     """How often each row counts in each draw with replacement, in parts of (draws, rows); the same every time."""
     units = rows if groups is None else int(groups.max(initial=-1)) + 1
     if units < FEWEST:

@@ -192,14 +192,18 @@ class MultipleChoice:
         known = right.is_valid().to_numpy().astype(np.float64)
         return {"accuracy": (pc.fill_null(right, False).to_numpy().astype(np.float64), known)}
 
+    def right_outputs(self, rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+        """See `GivesProbabilities`."""
+        written = Written(facts["labels_are"])
+        return np.concatenate([_ids(part.numbers(written)) for part in read_in_parts(rows, columns)])
+
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Loss, and the share of rows whose right choice was the most likely."""
         return measure(metrics_of("multiple_choice"), predictions, facts, self.settings)
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
         """Those of the choice that is right most often, counted by its place."""
-        written = Written(facts["labels_are"])
-        ids = np.concatenate([_ids(part.numbers(written)) for part in read_in_parts(rows, columns)])
+        ids = self.right_outputs(rows, columns, facts)
         known = ids[ids != IGNORE]
         return {"accuracy": float(np.bincount(known).max() / len(known))} if len(known) else {}
 

@@ -200,6 +200,20 @@ def sums_of(task: Task, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
     return {} if own is None else own(table, rows, columns)
 
 
+class GivesProbabilities(Protocol):
+    """Additional method of a task that predicts one of several labels per row, with a column `probability_…` for each."""
+
+    def right_outputs(self, rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+        """(rows,) the place of the right label among these columns; negative if it is unknown."""
+        ...
+
+
+def right_outputs(task: Task, rows: Rows, columns: Columns, facts: Facts) -> np.ndarray | None:
+    """The places of the right labels; None if the task predicts no probabilities."""
+    own = getattr(task, "right_outputs", None)
+    return None if own is None else own(rows, columns, facts)
+
+
 class Combines(Protocol):
     """Additional method of a task whose answers can be averaged or voted on; of generated texts there is no middle."""
 

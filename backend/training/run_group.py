@@ -69,6 +69,8 @@ def make_runs(group: RunGroup, fitted: task_facts.FittedFacts | None = None) -> 
         run = group.run(seed)
         if fault := run.fault():
             raise InputError(fault)
+        if run.path.is_symlink():  # a stranger's group would have a run written wherever it leads
+            raise InputError("{path}: this is a link; remove it, and resume the group again", path=run.path)
         assert spec is not None
         comments = "".join(f"# {one_line(reason)}\n" for reason in reasons)
         with output_errors(run.path, "", run.path):

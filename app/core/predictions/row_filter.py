@@ -8,7 +8,7 @@ from app.core.i18n import figure, tr
 
 LETTERS = 28
 """Of a value that a chip shows."""
-RIGHT, TEXT, PAIR, CONFIDENCE = "right", "text", "pair", "confidence"
+RIGHT, TEXT, PAIR, CONFIDENCE, SLICE = "right", "text", "pair", "confidence", "slice"
 _COMPARED = {
     "is": tr("{column} is {value}"),
     "is_not": tr("{column} is not {value}"),
@@ -54,6 +54,8 @@ class RowFilter:
     confidence: tuple[float, float] | None = None
     """Above the first and at most the second, as the bins of a reliability diagram."""
     values: tuple[ValueFilter, ...] = ()
+    slice: tuple[int, str] | None = None
+    """The number of a slice, and what it is called."""
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +66,8 @@ class RowFilter:
     def is_plain(self) -> bool:
         """Whether it only filters by right, wrong and a plain text in any column."""
         own = self.text_column or self.case or self.words or self.regex
-        return not (self.text and own) and self.pair is None and self.confidence is None and not self.values
+        asked = self.pair is not None or self.confidence is not None or self.slice is not None
+        return not (self.text and own) and not asked and not self.values
 
     def question(self) -> dict[str, Any]:
         """The arguments of `filter_predictions` for this filter."""
@@ -75,6 +78,8 @@ class RowFilter:
             arguments |= {"text_column": self.text_column} if self.text_column else {}
         if self.pair is not None:
             arguments |= {name: label for name, label in zip(("actual", "prediction"), self.pair, strict=True) if label}
+        if self.slice is not None:
+            arguments["slice"] = self.slice[0]
         if conditions := list(self._conditions()):
             arguments["conditions"] = conditions
         return arguments
@@ -98,6 +103,8 @@ class RowFilter:
         if self.confidence is not None:
             low, high = self.confidence
             yield CONFIDENCE, tr("Confidence {low:.2f} to {high:.2f}", low=low, high=high)
+        if self.slice is not None:
+            yield SLICE, short(self.slice[1])
         for place, one in enumerate(self.values):
             yield str(place), one.words
 
@@ -111,7 +118,7 @@ class RowFilter:
         """The same filter without a chip's condition."""
         if key == TEXT:
             return replace(self, text="")
-        if key in (RIGHT, PAIR, CONFIDENCE):
+        if key in (RIGHT, PAIR, CONFIDENCE, SLICE):
             return replace(self, **{key: None})
         return replace(self, values=tuple(one for place, one in enumerate(self.values) if str(place) != key))
 

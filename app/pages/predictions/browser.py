@@ -100,6 +100,7 @@ class PredictionsBrowser(QWidget):
             part.message.connect(self.message)
         self.overview.pair_chosen.connect(self._on_pair_chosen)
         self.overview.bin_chosen.connect(self._on_bin_chosen)
+        self.overview.slices.slice_chosen.connect(self.filters.want_slice)
         self.overview.mistakes_wanted.connect(self._on_mistakes_wanted)
         self.further.predicted.connect(self._on_predicted)
         self.further.busy.connect(
@@ -306,7 +307,8 @@ class PredictionsBrowser(QWidget):
         if self.rows is not None:
             wanted = self.filters.row_filter
             self.overview.show_chosen_pair(*(wanted.pair or ("", "")))
-            self.overview.diagram.show_chosen(wanted.confidence)
+            self.overview.reliability.show_chosen(wanted.confidence)
+            self.overview.slices.show_chosen(wanted.slice[0] if wanted.slice is not None else None)
             self.chosen.want(wanted, self._sort)
 
     def _show_indices(self, indices: Sequence[int] | None) -> None:

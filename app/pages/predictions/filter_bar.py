@@ -140,6 +140,11 @@ class FilterBar(QWidget):
         self._more = replace(self._more, confidence=bounds)
         self._on_changed()
 
+    def want_slice(self, wanted: tuple[int, str] | None) -> None:
+        """Show only the rows of a slice, by its number and name, or all."""
+        self._more = replace(self._more, slice=wanted)
+        self._on_changed()
+
     def want_value(self, value: ValueFilter) -> None:
         """Show only rows whose column compares with a value."""
         self._more = self._more.with_value(value)

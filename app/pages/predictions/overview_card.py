@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core.formatting import group_digits, number
 from app.core.i18n import tr, trn
+from app.pages.predictions.reliability_view import ReliabilityView
+from app.pages.predictions.slices_view import SlicesView
 from app.pages.predictions.threshold_view import ThresholdView
 from app.services.backend_client import BackendClient, PendingQuery
 from app.services.prediction_rows import PredictionRows
@@ -25,21 +27,28 @@ from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.confusion_matrix import ConfusionMatrix
-from app.widgets.plots.reliability_diagram import ReliabilityDiagram
 from app.widgets.plots.scatter_plot import ScatterPlot
 from app.widgets.row_views.entity_view import EntityView
 from app.widgets.row_views.label_views import NumberView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.predictions import Confusion, EntityScores, LabelScore, NumberStatistics, PredictionStatistics
+from backend.contract.rpc.predictions import (
+    CalibrationReport,
+    Confusion,
+    EntityScores,
+    LabelScore,
+    NumberStatistics,
+    PredictionStatistics,
+)
 from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.run.folder import RunFolder
 
 HINT = tr("Select a row to see it in full. Use the arrow keys to move between rows.")
 LABEL_HINT = tr("Click to see only rows with this actual label")
 PREDICTED_HINT = tr("Click to see only rows that are predicted as this label")
 NOTHING_TO_COMPARE = tr("These rows have no actual values to compare with.")
-MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
-TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
+MATRIX, LABELS, RELIABILITY, THRESHOLD, NUMBERS, SLICES = range(6)
+TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"), tr("Numbers"), tr("Slices"))
 
 
 class OverviewCard(Card):
@@ -72,22 +81,24 @@ class OverviewCard(Card):
         self._pair = ("", "")
         self._has_actual = True
         """Whether the labels of the table are actual ones, else predicted ones."""
-        self.diagram = ReliabilityDiagram()
-        self.diagram.bin_chosen.connect(self.bin_chosen)
+        self.reliability = ReliabilityView()
+        self.reliability.bin_chosen.connect(self.bin_chosen)
         self.threshold = ThresholdView()
-        self._matrix_words = ""
+        self.slices = SlicesView()
+        self._words: dict[int, str] = {}
+        """What is said below a part."""
         self.scatter = ScatterPlot()
         self.scatter.row_chosen.connect(self.row_chosen)
         self.stack = QStackedWidget(self)
         for page in (
             self._matrix_page(),
             self._labels_page(),
-            self._reliability_page(),
+            _make_scrollable(self.reliability),
             _make_scrollable(self.threshold),
+            self._numbers_page(),
+            self.slices,
         ):
             self.stack.addWidget(page)
-        self._numbers = self._numbers_page()
-        self.stack.addWidget(self._numbers)
         self.note = label("", "caption", wrap=True)
         self.hint = label(HINT, "faint", wrap=True)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignLeft)
@@ -130,17 +141,6 @@ class OverviewCard(Card):
         page.layout().setStretch(2, 0)  # type: ignore[union-attr]
         return page
 
-    def _reliability_page(self) -> QWidget:
-        self.calibration = label("", "section")
-        words = tr(
-            "Expected calibration error (ECE): the average gap between confidence and accuracy, "
-            "weighted by the number of rows in each bar."
-        )
-        hint = tr(
-            "Bars on the dashed line are well calibrated; bars below it are overconfident. Click a bar to see its rows."
-        )
-        return _make_scrollable(_stack(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
-
     def _numbers_page(self) -> QWidget:
         self.numbers = label("", "caption", wrap=True)
         page = _stack(self.numbers)
@@ -154,6 +154,7 @@ class OverviewCard(Card):
         self._chips.hide()
         self.stack.hide()
         self.matrix.show_counts([], [])
+        self.slices.clear()
         self._say("")
 
     def show_waiting(self, words: str) -> None:
@@ -172,15 +173,14 @@ class OverviewCard(Card):
         self._tiles.setVisible(right + wrong > 0)
         self.mistakes.setVisible(has_confidence and wrong > 0)
 
-    def show_statistics(self, found: PredictionStatistics, *, confuses: bool) -> None:
+    def show_statistics(self, found: PredictionStatistics, *, confuses: bool, can_calibrate: bool = False) -> None:
         """Show counts, scores per label, and calibration; the matrix contains only labels that are confused."""
         self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
         self._show_confusion(found.confusion)
         self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
-        self.diagram.show_bins(found.bins)
-        self.calibration.setText(tr("ECE {calibration_error}", calibration_error=number(found.calibration_error)))
+        self.reliability.show_bins(found.bins, found.calibration_error, can_calibrate=can_calibrate)
         self.threshold.offer(found.probabilities)
-        there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1)
+        there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1, False, True)
         self._offer([place for place, is_there in enumerate(there) if is_there and found.rows])
 
     def _show_confusion(self, confusion: Confusion) -> None:
@@ -191,7 +191,7 @@ class OverviewCard(Card):
                 "Click a cell or a label to see its rows. {count} with rarer labels are not shown.",
                 count=trn("{count} row", "{count} rows", confusion.left_out),
             )
-        self._matrix_words = words
+        self._words[MATRIX] = words
 
     def show_chosen_pair(self, actual: str, predicted: str) -> None:
         """Mark the current filter; emits nothing."""
@@ -226,7 +226,11 @@ class OverviewCard(Card):
             f1=number(found.f1),
         )
         self._show_scores(found.types, words, tr("Type"))
-        self._offer([LABELS])
+        self._offer([LABELS, SLICES])
+
+    def offer_slices(self) -> None:
+        """Offer to look for slices, of answers of which nothing else is said."""
+        self._offer([SLICES])
 
     def _show_scores(self, scores: Sequence[LabelScore], words: str, title: str) -> None:
         self.totals.setText(words)
@@ -260,9 +264,6 @@ class OverviewCard(Card):
             )
         )
         self.scatter.show_points(found.points, found.low, found.high)
-        self._chips.hide()
-        self.stack.setCurrentWidget(self._numbers)
-        self.stack.show()
         drawn = (
             tr(
                 "Showing {count} of {rows}. ",
@@ -272,7 +273,8 @@ class OverviewCard(Card):
             if len(found.points) < found.rows
             else ""
         )
-        self._say(tr("{drawn}Click a dot to see its row.", drawn=drawn))
+        self._words[NUMBERS] = tr("{drawn}Click a dot to see its row.", drawn=drawn)
+        self._offer([NUMBERS, SLICES])
 
     def _offer(self, places: Sequence[int]) -> None:
         for place, button in enumerate(self.parts.buttons()):
@@ -288,13 +290,17 @@ class OverviewCard(Card):
     def _show_part(self, place: int) -> None:
         self.parts.button(place).setChecked(True)
         self.stack.setCurrentIndex(place)
-        self._say(self._matrix_words if place == MATRIX else "")
+        self._say(self._words.get(place, ""))
         if place == THRESHOLD:
             self.threshold.on_shown()
+        elif place == RELIABILITY:
+            self.reliability.on_shown()
+        elif place == SLICES and self._chips.isVisibleTo(self):  # else a button asks: it may take long
+            self.slices.on_shown()
 
     def apply_theme(self) -> None:
         """Nothing to update: plots read their colours at every paint."""
-        for widget in (self.matrix, self.diagram, self.scatter):
+        for widget in (self.matrix, self.scatter):
             widget.update()
         theme.role(self, "card")
 
@@ -332,6 +338,8 @@ class Statistics(QObject):
         self._form: type[RowView] = RowView
         self._tickets: list[PendingQuery] = []
         card.threshold.counts_wanted.connect(self._on_counts_wanted)
+        card.slices.report_wanted.connect(self._on_slices_wanted)
+        card.reliability.action_wanted.connect(self._on_calibration_wanted)
 
     def open(self, rows: PredictionRows, form: type[RowView]) -> None:
         """Query what suits the rows."""
@@ -351,6 +359,9 @@ class Statistics(QObject):
         elif form.compares and rows.small:
             right, wrong = (len(rows.filter(wanted, "", "", False)) for wanted in (True, False))
             self._card.show_counts(right, wrong)
+            self._card.offer_slices()
+        else:
+            self._card.offer_slices()
 
     def close(self) -> None:
         """Drop pending queries."""
@@ -367,11 +378,49 @@ class Statistics(QObject):
         self._tickets.append(self._client.ask(query, question, show, self._on_mistake))
 
     def _on_statistics(self, found: PredictionStatistics) -> None:
-        self._card.show_statistics(found, confuses=self._form.confuses)
+        run = self._calibrated_run()
+        self._card.show_statistics(found, confuses=self._form.confuses, can_calibrate=run is not None)
+
+    def _calibrated_run(self) -> RunFolder | None:
+        """The run whose own validation rows are shown."""
+        if self._rows is None:
+            return None
+        run = RunFolder(self._rows.path.parent)
+        is_own = run.predictions("validation", "parquet") == self._rows.path
+        return run if is_own and run.model.is_dir() else None
 
     def _on_counts_wanted(self, label: str) -> None:
         if self._rows is not None:
             self._ask("threshold_counts", self._card.threshold.show_counts, label=label)
+
+    def _on_slices_wanted(self, metric: str) -> None:
+        if self._rows is None:
+            return
+        view = self._card.slices
+        question = {"parquet": str(self._rows.path), "metric": metric or None}
+        self._tickets.append(
+            self._client.ask(
+                "slices", question, view.show_report, lambda no: view.show_mistake(no.message), view.show_progress
+            )
+        )
+
+    def _on_calibration_wanted(self, action: str) -> None:
+        run, view = self._calibrated_run(), self._card.reliability
+        if run is None:
+            return
+
+        def show(report: CalibrationReport) -> None:
+            view.show_report(report)
+            if action:
+                words = (
+                    tr("The model now predicts with calibrated probabilities.")
+                    if action == "fit"
+                    else tr("The model predicts as it was trained again.")
+                )
+                self.message.emit("success", words)
+
+        question = {"run": str(run.path), "action": action}
+        self._tickets.append(self._client.ask("calibration", question, show, lambda no: view.show_mistake(no.message)))
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self._card.show_waiting("")

@@ -87,11 +87,20 @@ class ReliabilityDiagram(HoverPlot):
         painter.drawRect(QRectF(box.left(), min(sure, top), box.width(), abs(sure - top)))
         painter.setPen(QPen(theme.color("accent_text"), 2))
         painter.drawLine(QPointF(box.left(), top), QPointF(box.right(), top))
+        if one.interval is not None:
+            self._paint_interval(painter, box.center().x(), one.interval)
         room = COUNTS * self._frame.area.height() / (1 - COUNTS) - 10
         high = max(2.0, room * share)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("border_strong"))
         painter.drawRect(QRectF(box.left(), self._frame.area.top() - 8 - high, box.width(), high))
+
+    def _paint_interval(self, painter: QPainter, x: float, interval: tuple[float, float]) -> None:
+        low, high = (self._frame.point(0, end).y() for end in interval)
+        painter.setPen(QPen(theme.color("text"), 1.2))
+        painter.drawLine(QPointF(x, low), QPointF(x, high))
+        for y in (low, high):
+            painter.drawLine(QPointF(x - 3, y), QPointF(x + 3, y))
 
     # Mouse and keys
 

@@ -1,6 +1,6 @@
 """A small table of texts that can be read, selected and copied, such as a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
@@ -22,10 +22,14 @@ class _Texts(QAbstractTableModel):
         self.header: Sequence[str] = ()
         self.rows: Sequence[Sequence[str]] = ()
         self.hint = ""
+        self.hints: Sequence[str] = ()
+        self.colors: Mapping[int, str] = {}
 
-    def set(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def set(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], colors: Mapping[int, str], hints: Sequence[str]
+    ) -> None:
         self.beginResetModel()
-        self.header, self.rows = header, rows
+        self.header, self.rows, self.colors, self.hints = header, rows, colors, hints
         self.endResetModel()
 
     def rowCount(self, parent: Index = _ROOT) -> int:
@@ -43,10 +47,14 @@ class _Texts(QAbstractTableModel):
         return self.header[section] if named else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.ToolTipRole and self.hints:
+            return self.hints[index.row()]
         if role == Qt.ItemDataRole.ToolTipRole and self.hint:
             return self.hint
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self.rows[index.row()][index.column()]
+        if role == Qt.ItemDataRole.ForegroundRole and index.row() in self.colors:
+            return theme.color(self.colors[index.row()])
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
             return theme.color("muted")
         return None
@@ -86,12 +94,21 @@ class TextTable(QTableView):
         header.setMinimumHeight(ROW_HEIGHT)
         header.sectionResized.connect(self._on_section_resized)
 
-    def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show these texts, sizing each column to its texts, within limits if they do not all fit."""
+    def show_rows(
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        colors: Mapping[int, str] | None = None,
+        hints: Sequence[str] = (),
+    ) -> None:
+        """Show these texts, sizing each column to its texts, within limits if they do not all fit.
+
+        `colors` has a colour's token for some rows, `hints` what is said of each row instead of its texts.
+        """
         if list(header) != list(self._texts.header):
             self._dragged.clear()
         self._is_fitting = True  # a reset gives columns their default widths
-        self._texts.set(header, rows)
+        self._texts.set(header, rows, colors or {}, hints)
         self._is_fitting = False
         metrics = self.fontMetrics()
         longest = [

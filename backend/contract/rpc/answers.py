@@ -66,6 +66,8 @@ ANSWERS: dict[str, type] = {
     "prediction_statistics": predictions.PredictionStatistics,
     "compare_runs": predictions.ComparedRuns,
     "threshold_counts": predictions.ThresholdCounts,
+    "slices": predictions.SliceReport,
+    "calibration": predictions.CalibrationReport,
     "number_statistics": predictions.NumberStatistics,
     "entity_scores": predictions.EntityScores,
     "file_parts": predictions.FileFit,

@@ -21,7 +21,7 @@ class PredictionPages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `filter_predictions {parquet, right, text, actual, prediction, sort_by, descending}`: an Arrow file of row
+    """Answer of `filter_predictions {parquet, right, text, actual, prediction, slice, sort_by, descending}`: an Arrow file of row
     numbers. Besides the file's columns, rows can be sorted by `confidence`, `error` (for a number) and `wrong_tags`."""
 
     arrow: str
@@ -61,6 +61,8 @@ class ReliabilityBin(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None
     """Mean confidence; None in an empty bin."""
     accuracy: float | None
+    interval: tuple[float, float] | None = None
+    """Wilson's 95 % interval of the accuracy, if it was asked for."""
 
 
 class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +96,86 @@ class ThresholdCounts(msgspec.Struct, frozen=True, kw_only=True):
     false_positives: list[int]
     positives: int
     negatives: int
+
+
+class RowSlice(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that have something in common, and how well they are answered."""
+
+    number: int
+    """By which `filter_predictions {parquet, slice}` finds its rows."""
+    by: str
+    """`length` in characters or words, `label`, `column`, or `cluster` of similar texts."""
+    column: str
+    value: str | None = None
+    """The label, the column's value or the cluster's most distinctive words; None if the cells are empty."""
+    bounds: tuple[float, float] | None = None
+    """The smallest and largest length or number, in place of a value."""
+    rows: int
+    score: float | None
+    interval: tuple[float, float] | None
+    """95 %."""
+    others: float | None
+    """The metric on the rows outside the slice."""
+    p: float | None
+    """How often so large a difference would occur by chance; None if there are too few rows to test it."""
+    p_holm: float | None
+    """`p`, corrected for the number of slices that were tested."""
+    is_few: bool
+    """Whether it has too few rows to be tested."""
+    is_worse: bool
+    """Whether it is answered worse than the other rows, by more than chance."""
+
+
+class SliceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `slices {parquet, metric}`: every slice of the rows with known answers, the worst first."""
+
+    metric: str
+    greater_is_better: bool
+    value: float
+    """On all rows."""
+    rows: int
+    slices: list[RowSlice]
+    tested: int
+    few: int
+    metrics: list[str]
+    """Those that could be asked for."""
+    sentence: str
+    """The result in words."""
+
+
+class Reliability(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the probabilities of some rows come true, each with its 95 % interval."""
+
+    error: float
+    """Expected calibration error."""
+    error_interval: tuple[float, float] | None
+    loss: float
+    """Mean of -log of the probability of the right label."""
+    loss_interval: tuple[float, float] | None
+    bins: list[ReliabilityBin]
+
+
+class CalibrationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `calibration {run, action}`: what a temperature, fitted on the validation rows, does to the probabilities.
+
+    `action` is empty, `fit` or `remove`.
+    """
+
+    temperature: float
+    """Fitted on all rows."""
+    applied: float | None
+    """The temperature that the run's model has; None if it has none."""
+    before: Reliability
+    after: Reliability
+    """On rows on which the temperature was not fitted: each part of the rows with that of the others."""
+    change: float
+    """Of the expected calibration error, after less before."""
+    change_interval: tuple[float, float] | None
+    rows: int
+    parts: int
+    accuracy: float
+    sentence: str
+    """The result in words."""
 
 
 class NumberPoint(msgspec.Struct, frozen=True):

@@ -67,13 +67,19 @@ def _open_predictor(target: str, task: str, settings: str, version: str) -> "Int
 
 
 def _version(target: str) -> str:
-    """A value that changes when a run rewrites its model, or the user approves code or withdraws approval."""
+    """A value that changes when a run rewrites or calibrates its model, or the user approves code or withdraws approval."""
+    from backend.models.calibration import NAME  # loads numpy
+
     run = find_run(target, runs_folder())
-    path = (run.model if run is not None else user_path(target)) / "config.json"
+    folder = run.model if run is not None else user_path(target)
+    return " ".join(map(str, (*map(_changed_at, (folder / "config.json", folder / NAME)), consents.changed_at())))
+
+
+def _changed_at(path: Path) -> int:
     try:
-        return f"{path.stat().st_mtime_ns} {consents.changed_at()}"
+        return path.stat().st_mtime_ns
     except OSError:
-        return str(consents.changed_at())
+        return 0
 
 
 def _generate(arguments: Arguments, report: ReportProgress) -> dict[str, str]:

@@ -30,8 +30,6 @@ PAIR = ["actual", "prediction"]
 _Cells = dict[tuple[str, str], int]
 MAX_LABELS = 100
 """Labels of a confusion matrix; more cannot be read, and seldom are labels."""
-BINS = 10
-"""Of the reliability diagram, equally wide."""
 MAX_POINTS = 2000
 WORST_POINTS = 200
 """Of them those that are furthest off."""
@@ -43,6 +41,8 @@ def _confusion(arguments: Arguments, report: ReportProgress) -> Confusion:
 
 def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStatistics:
     """Counts, scores of every label, and calibration; without actual labels only how often each is predicted."""
+    from backend.statistics.calibration import calibration_error  # loads numpy
+
     path = require(arguments, "parquet")
     read_columns(path, ["prediction"])
     table = read(path, report)
@@ -51,7 +51,7 @@ def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStati
     cells = _cells(table)
     scores = label_scores(cells)
     known = [one.f1 or 0.0 for one in scores]
-    bins = reliability(table)
+    bins = _reliability(table)
     return PredictionStatistics(
         rows=sum(cells.values()),
         right=sum(count for (actual, predicted), count in cells.items() if actual == predicted),
@@ -122,15 +122,13 @@ def score(label: str, right: int, actual: int, predicted: int) -> LabelScore:
     )
 
 
-def reliability(table: "pa.Table") -> list[ReliabilityBin]:
-    """Mean confidence and accuracy in bins of equal width (low, high], as in Guo et al.
-
-    Confidence is the probability of the predicted label, the largest one. Source: C. Guo et al., On Calibration of
-    Modern Neural Networks, ICML 2017, section 2 (https://arxiv.org/abs/1706.04599). Empty without probabilities.
-    """
+def _reliability(table: "pa.Table") -> list[ReliabilityBin]:
+    """Of the probability of the predicted label, the largest one; empty without probabilities."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as compute
+
+    from backend.statistics.calibration import reliability
 
     names = [name for name in table.column_names if name.startswith(PROBABILITY)]
     if not names or not set(PAIR) <= set(table.column_names):
@@ -139,28 +137,7 @@ def reliability(table: "pa.Table") -> list[ReliabilityBin]:
     pair = [compute.cast(table[name], pa.string()) for name in PAIR]
     equal = compute.call_function("equal", pair)
     known = numbers(compute.call_function("is_valid", [equal])) & ~np.isnan(confidence)
-    right = numbers(equal)[known].astype(np.float64)
-    confidence = confidence[known].astype(np.float64)
-    place = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
-    counts = np.bincount(place, minlength=BINS)
-    sums = [np.bincount(place, weights=values, minlength=BINS) for values in (confidence, right)]
-    return [
-        ReliabilityBin(
-            low=number / BINS,
-            high=(number + 1) / BINS,
-            count=int(counts[number]),
-            confidence=float(sums[0][number] / counts[number]) if counts[number] else None,
-            accuracy=float(sums[1][number] / counts[number]) if counts[number] else None,
-        )
-        for number in range(BINS)
-    ]
-
-
-def calibration_error(bins: list[ReliabilityBin]) -> float | None:
-    """Expected calibration error: the bins' mean |accuracy − confidence|, by their rows (Guo et al. 2017, eq. 3)."""
-    total = sum(one.count for one in bins)
-    apart = [one.count * abs(one.accuracy - one.confidence) for one in bins if one.accuracy is not None and one.confidence is not None]  # fmt: skip
-    return sum(apart) / total if total else None
+    return reliability(confidence[known], numbers(equal)[known].astype(np.float64))
 
 
 def _threshold_counts(arguments: Arguments, report: ReportProgress) -> ThresholdCounts:

@@ -113,10 +113,10 @@ def test_one_click_shows_the_surest_mistakes(qtbot, shown: Page):
 
 def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Page):
     overview = shown.browser.overview
-    qtbot.waitUntil(lambda: bool(overview.diagram._bins), timeout=ANSWER_MS)
+    qtbot.waitUntil(lambda: bool(overview.reliability.diagram._bins), timeout=ANSWER_MS)
     overview.parts.button(RELIABILITY).click()
-    place = overview.diagram.box_of(9).center().toPoint()
-    qtbot.mouseClick(overview.diagram, Qt.MouseButton.LeftButton, pos=place)
+    place = overview.reliability.diagram.box_of(9).center().toPoint()
+    qtbot.mouseClick(overview.reliability.diagram, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: sources(shown) == [1], timeout=ANSWER_MS)
     assert shown.browser.filters.chips.words() == ["Confidence 0.90 to 1.00"]
 

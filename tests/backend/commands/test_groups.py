@@ -7,14 +7,17 @@ import time
 from pathlib import Path
 
 import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
 import pytest
 
 from backend.contract import spec_file
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import DataLoaded
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.group import RunGroup, run_groups
+from backend.inference.ensemble import write_predictions
 from backend.training.run_group import make_runs
 from tests import in_process
 
@@ -117,6 +120,40 @@ def test_training_leaves_the_groups_own_predictions(trained):
     each = [arrow_csv.read_csv(run.predictions()) for run in group.runs()]
     means = [sum(values) / 2 for values in zip(*(one["probability_positive"].to_pylist() for one in each), strict=True)]
     assert own["probability_positive"].to_pylist() == pytest.approx(means)
+
+
+def test_the_groups_own_predictions_follow_its_runs(trained, tmp_path):
+    shutil.copytree(trained[0].path.parent, tmp_path / "runs")
+    group = RunGroup(tmp_path / "runs" / trained[0].name)
+    kept = RunFolder(group.path).predictions("validation", "parquet")
+    assert write_predictions(group) == []
+    before = parquet.read_table(kept)
+    parquet.write_table(before.append_column("prediction_seed_9", before["prediction"]), kept)  # a seed since deleted
+    assert write_predictions(group) == [RunFolder(group.path).predictions()]
+    assert parquet.read_table(kept).column_names == before.column_names
+    own = group.run(1).predictions("validation", "parquet")
+    table = parquet.read_table(own)
+    names = [name.replace("positive", "fine") for name in table.column_names]
+    parquet.write_table(table.rename_columns(names), own)
+    with pytest.raises(InputError, match="were not trained for the same labels"):
+        write_predictions(group)
+
+
+def test_a_group_has_slices(trained, call):
+    done = call("slices", trained[0].name)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "no slice has 30 rows, so none can be told from the others"
+
+
+def test_a_link_in_a_strangers_group_is_not_followed(trained, tmp_path):
+    group = RunGroup(tmp_path / "runs" / "group")
+    group.path.mkdir(parents=True)
+    shutil.copy(trained[0].file, group.file)
+    (tmp_path / "elsewhere").mkdir()
+    group.run(3).path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="this is a link"):
+        make_runs(group)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_group_is_evaluated_by_seed_and_together(trained, call):

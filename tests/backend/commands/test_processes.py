@@ -21,6 +21,8 @@ CALLS: dict[str, tuple[int, str]] = {
     "compare nothing": (2, "nothing"),
     "report nothing": (2, "nothing: there is no such run"),
     "note nothing words": (2, "nothing: there is no such run"),
+    "slices nothing": (2, "nothing: there is no such run"),
+    "calibrate nothing": (2, "nothing: there is no such run"),
     "evaluate nothing --data nothing.csv": (2, "nothing"),
     "predict nothing --data nothing.csv --output out.csv": (2, "nothing"),
     "generate nothing --prompt words": (2, "nothing"),
