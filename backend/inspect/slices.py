@@ -154,12 +154,15 @@ def _say(listed: Sequence[RowSlice], tested: int) -> str:
     worse = sum(one.is_worse for one in listed)
     if not tested:
         return message("no slice has {fewest} rows, so none can be told from the others", fewest=FEWEST_ROWS)
-    looked = plural("{count} slice was compared", "{count} slices were compared", tested)
-    corrected = message("{looked} with the rows outside it, with Holm's correction for that many", looked=looked)
+    looked = plural(
+        "{count} slice was compared with the other rows, with Holm's correction for that many",
+        "{count} slices were each compared with the other rows, with Holm's correction for that many",
+        tested,
+    )
     if not worse:
-        return message("{corrected}: none is worse by more than chance", corrected=corrected)
+        return message("{looked}: none is worse by more than chance", looked=looked)
     found = plural("{count} is worse", "{count} are worse", worse)
-    return message("{corrected}: {found} by more than chance", corrected=corrected, found=found)
+    return message("{looked}: {found} by more than chance", looked=looked, found=found)
 
 
 # The metric
@@ -351,7 +354,7 @@ def _vectorizer(texts: Sequence[str]) -> Any:
     more = {"sublinear_tf": True, "min_df": 2, "max_df": 0.5, "max_features": _WORDS}
     if letters[True] > letters[False]:
         return TfidfVectorizer(analyzer="char", ngram_range=(2, 2), **more)
-    return TfidfVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,}\b", **more)
+    return TfidfVectorizer(token_pattern=r"(?u)\b[^\W\d_](?:['’]?[^\W\d_])+\b", **more)
 
 
 def _is_unspaced(letter: str) -> bool:
@@ -373,6 +376,6 @@ def _name_clusters(weights: Any, labels: np.ndarray, words: np.ndarray, count: i
     size = np.maximum(1, np.bincount(labels, minlength=count))[:, None]
     rare = np.log1p(texts.sum() / count / np.maximum(1, texts.sum(axis=0)))
     weight = texts / size * rare
-    weight[:, [word in ENGLISH_STOP_WORDS for word in words]] *= 0.01
+    weight[:, [word in ENGLISH_STOP_WORDS or "'" in word or "’" in word for word in words]] *= 0.01
     best = np.argsort(-weight, axis=1, kind="stable")[:, :_NAMED_BY]
     return [", ".join(str(words[place]) for place in own if texts[row, place]) for row, own in enumerate(best)]

@@ -76,7 +76,7 @@ def test_the_worst_slice_is_found_and_named_by_its_words(classified):
     worse = [one for one in found.slices if one.is_worse]
     assert all(set((one.value or "").split(", ")) <= set(TOPICS["ships"]) for one in worse)
     assert found.sentence == (
-        f"{found.tested} slices were compared with the rows outside it, with Holm's correction for that many: "
+        f"{found.tested} slices were each compared with the other rows, with Holm's correction for that many: "
         f"{len(worse)} {'is' if len(worse) == 1 else 'are'} worse by more than chance"
     )
     assert [one.number for one in found.slices] != list(range(len(found.slices)))
