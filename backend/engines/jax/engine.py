@@ -25,7 +25,7 @@ from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.compilation import CompiledPrograms, shapes, translate_out_of_memory
 from backend.engines.jax.generation import Generator
 from backend.engines.jax.heads import HEADS
-from backend.engines.jax.layers import DropoutKeys, recompute_layers, use_dtype
+from backend.engines.jax.layers import DropoutKeys, for_one_cpu, recompute_layers, use_dtype
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.mesh import layout_of
@@ -71,6 +71,7 @@ class JaxEngine:
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
         self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
+        self._on_one_cpu = self._layout.is_on_cpu and self._layout.is_alone
         if self._layout.is_on_cpu:
             keep_freed()
         with translate_out_of_memory():
@@ -93,12 +94,11 @@ class JaxEngine:
         if self._adapter is not None:
             rates |= self._adapter.rates(rates)
         self._optimizer = Optimizer(training, model.undecayed, rates)
-        on_one_cpu = self._layout.is_on_cpu and self._layout.is_alone
-        self._packs_rows = model.reads_packed_rows and on_one_cpu
+        self._packs_rows = model.reads_packed_rows and self._on_one_cpu
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
         state = self._state = self._layout.init_sharded(self._optimizer.init, trained)
-        is_large = on_one_cpu and model.words in trained and trained[model.words].size >= word_rows.LARGE
+        is_large = self._on_one_cpu and model.words in trained and trained[model.words].size >= word_rows.LARGE
         if is_large and training.optimizer == "adamw":  # whose arithmetic that of rows without a gradient is
             self._words = WordRows(model.words, self._optimizer, self._programs)
             del trained[model.words]
@@ -187,7 +187,8 @@ class JaxEngine:
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
-        with use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing is True), dropping(noise):
+        recomputes = self._training.gradient_checkpointing is True
+        with use_dtype(self._numbers), for_one_cpu(self._on_one_cpu), recompute_layers(recomputes), dropping(noise):
             return self._head.loss(self._model.bind(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
@@ -212,7 +213,7 @@ class JaxEngine:
 
     def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
         assert self._model is not None
-        with use_dtype(self._numbers):
+        with use_dtype(self._numbers), for_one_cpu(self._on_one_cpu):
             return self._head.outputs(self._model.bind(parameters), arrays)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:

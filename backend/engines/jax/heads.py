@@ -214,7 +214,8 @@ def cross_entropy(
     known = (labels >= 0) & (labels < logits.shape[-1])
     chosen = jnp.where(known, labels, 0)
     log_probabilities = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)  # (…, classes)
-    own = -jnp.take_along_axis(log_probabilities, chosen[..., None], axis=-1)[..., 0]  # (…)
+    is_chosen = jnp.arange(logits.shape[-1]) == chosen[..., None]  # (…, classes)
+    own = -jnp.where(is_chosen, log_probabilities, 0.0).sum(-1)  # (…); to look it up takes a scatter in the gradient
     own = own if weights is None else own * weights[chosen]
     if smoothing:
         every = -log_probabilities if weights is None else -log_probabilities * weights

@@ -45,6 +45,19 @@ def compute_dtype() -> Any:
     return _NUMBERS.get()
 
 
+_ON_ONE_CPU: ContextVar[bool] = ContextVar("on_one_cpu", default=False)
+
+
+@contextmanager
+def for_one_cpu(wanted: bool) -> Iterator[None]:
+    """Layers traced inside are compiled for one CPU device, for which some things are faster in another way."""
+    token = _ON_ONE_CPU.set(wanted)
+    try:
+        yield
+    finally:
+        _ON_ONE_CPU.reset(token)
+
+
 _RECOMPUTES: ContextVar[bool] = ContextVar("recomputes", default=False)
 
 
@@ -153,6 +166,52 @@ def _dropout_mask(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Ar
     return halves >= jnp.uint16(min(round(rate * 2**16), 2**16 - 1))
 
 
+def multiply(x: jax.Array, weight: jax.Array) -> jax.Array:
+    """(…, inputs) · (inputs, outputs) → (…, outputs), in the dtype that layers multiply in."""
+    numbers = _NUMBERS.get()
+    product = _product if _ON_ONE_CPU.get() and weight.size >= _LARGE else jnp.matmul
+    return product(x.astype(numbers), weight.astype(numbers))
+
+
+_LARGE = 2**17
+"""Weights above which transposing takes less time than it saves."""
+
+
+@jax.custom_vjp
+def _product(x: jax.Array, weight: jax.Array) -> jax.Array:
+    return x @ weight
+
+
+def _product_and_operands(x: jax.Array, weight: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return x @ weight, (x, weight)
+
+
+def _product_gradients(operands: tuple[jax.Array, jax.Array], of_result: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Gradients of `x` and `weight`.
+
+    XLA's products over the first dimension of both operands are slow on a CPU, half as fast for some shapes, so
+    the narrower operand is transposed in memory first.
+    """
+    x, weight = operands
+    rows, columns = (
+        x.reshape(-1, x.shape[-1]),
+        of_result.reshape(-1, of_result.shape[-1]),
+    )  # (tokens, inputs or outputs)
+    if rows.shape[1] <= columns.shape[1]:
+        of_weight = _transposed(rows) @ columns  # (inputs, outputs)
+    else:
+        of_weight = (_transposed(columns) @ rows).T  # (inputs, outputs)
+    return of_result @ weight.T, of_weight
+
+
+def _transposed(x: jax.Array) -> jax.Array:
+    """A transposed copy: the barrier keeps XLA from making it part of a product."""
+    return jax.lax.optimization_barrier(x.T.reshape(-1)).reshape(x.shape[::-1])
+
+
+_product.defvjp(_product_and_operands, _product_gradients)
+
+
 class Linear(nnx.Module):
     """`weight` (outputs, inputs) and `bias` (outputs,), as in torch."""
 
@@ -161,9 +220,8 @@ class Linear(nnx.Module):
         self.bias = nnx.Param(jnp.zeros((outputs,))) if bias else None
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        numbers = _NUMBERS.get()
-        y = x.astype(numbers) @ self.weight[...].astype(numbers).T  # (…, outputs)
-        return y if self.bias is None else y + self.bias[...].astype(numbers)
+        y = multiply(x, self.weight[...].T)  # (…, outputs)
+        return y if self.bias is None else y + self.bias[...].astype(y.dtype)
 
 
 class Conv1D(nnx.Module):
@@ -174,8 +232,8 @@ class Conv1D(nnx.Module):
         self.bias = nnx.Param(jnp.zeros((outputs,)))
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        numbers = _NUMBERS.get()
-        return x.astype(numbers) @ self.weight[...].astype(numbers) + self.bias[...].astype(numbers)  # (…, outputs)
+        y = multiply(x, self.weight[...])  # (…, outputs)
+        return y + self.bias[...].astype(y.dtype)
 
 
 class Embedding(nnx.Module):
@@ -193,8 +251,7 @@ class Embedding(nnx.Module):
 
     def scores(self, x: jax.Array) -> jax.Array:
         """The product with the table as an output layer: x · weightᵀ, (…, rows)."""
-        numbers = _NUMBERS.get()
-        return x.astype(numbers) @ self.weight[...].astype(numbers).T  # (…, rows)
+        return multiply(x, self.weight[...].T)  # (…, rows)
 
 
 class LayerNorm(nnx.Module):
@@ -247,12 +304,38 @@ def attend(
     scale: float | None = None,
     rate: float = 0.0,
     noise: DropoutKeys | None = None,
+    is_causal: bool = False,
 ) -> jax.Array:
     """Attention of (batch, heads, length, head_size); `bias` is added to the scores, `NEVER` at masked positions.
 
     With fewer key and value heads than query heads, groups of queries share them. Scores and their softmax are float32.
-    `keys` is the number of positions attended to.
+    `is_causal` says that `bias` hides all later tokens: on a CPU, most of their scores are not computed then.
     """
+    length = query.shape[2]
+    are_all = key.shape[2] == length  # else the keys are a cache
+    if not (is_causal and are_all and length >= _LEAST_IN_PARTS and _ON_ONE_CPU.get()):
+        return _attend(query, key, value, bias, scale, rate, noise)
+    size = -(-length // _CAUSAL_PARTS)
+    parts = [
+        _attend(
+            query[:, :, start:end], key[:, :, :end], value[:, :, :end], bias[:, :, start:end, :end], scale, rate, noise
+        )
+        for start, end in ((start, min(start + size, length)) for start in range(0, length, size))
+    ]  # each (batch, heads, size, head_size)
+    return jnp.concatenate(parts, axis=2)  # (batch, heads, length, head_size)
+
+
+_CAUSAL_PARTS = 4
+"""Parts of the queries, each of which needs only keys up to its end: ten of sixteen squares of scores."""
+_LEAST_IN_PARTS = 128
+"""Tokens below which one part is not slower."""
+
+
+def _attend(
+    query: jax.Array, key: jax.Array, value: jax.Array, bias: jax.Array,
+    scale: float | None, rate: float, noise: DropoutKeys | None,
+) -> jax.Array:  # fmt: skip
+    """`keys` is the number of positions attended to."""
     batch, heads, length, head_size = query.shape
     kv_heads = key.shape[1]
     groups = heads // kv_heads
@@ -325,11 +408,16 @@ def word_ids(arrays: dict[str, jax.Array]) -> jax.Array:
     return arrays.get("word_places", arrays["input_ids"])
 
 
+def _approximate_gelu(x: jax.Array) -> jax.Array:
+    """GELU by its usual approximation x · ½ (1 + tanh u), written as x · sigmoid(2 u), which XLA computes faster."""
+    return x * jax.nn.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
+
+
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
-    "gelu_new": lambda x: jax.nn.gelu(x, approximate=True),
-    "gelu_pytorch_tanh": lambda x: jax.nn.gelu(x, approximate=True),
-    "gelu_fast": lambda x: jax.nn.gelu(x, approximate=True),
+    "gelu_new": _approximate_gelu,
+    "gelu_pytorch_tanh": _approximate_gelu,
+    "gelu_fast": _approximate_gelu,
     "relu": jax.nn.relu,
     "silu": jax.nn.silu,
     "swish": jax.nn.silu,

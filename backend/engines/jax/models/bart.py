@@ -66,7 +66,9 @@ class _Attention(nnx.Module):
         key, value = (
             extend_cache(*project_source()) if remembers else cache_source(project_source)
         )  # each (batch, heads, keys, head_size)
-        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        found = attend(
+            query, key, value, bias, rate=self._rate, noise=noise, is_causal=remembers
+        )  # (batch, heads, length, head_size)
         return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
 
 

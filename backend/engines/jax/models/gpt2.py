@@ -38,7 +38,7 @@ class _Attention(nnx.Module):
         query, key, value = (split_heads(part, self._heads) for part in parts)  # each (batch, heads, length, head_size)
         key, value = extend_cache(key, value)  # each (batch, heads, keys, head_size)
         found = attend(
-            query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise
+            query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise, is_causal=True
         )  # (batch, heads, length, head_size)
         return dropout(self.c_proj(join_heads(found)), self._after, noise)  # (batch, length, hidden_size)
 

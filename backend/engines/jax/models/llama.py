@@ -67,7 +67,9 @@ class _Attention(nnx.Module):
             query, key = self.q_norm(query).astype(value.dtype), self.k_norm(key).astype(value.dtype)
         query = rotary.rotate(query, positions)
         key, value = extend_cache(rotary.rotate(key, positions), value)  # each (batch, kv_heads, keys, head_size)
-        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        found = attend(
+            query, key, value, bias, rate=self._rate, noise=noise, is_causal=True
+        )  # (batch, heads, length, head_size)
         return self.o_proj(join_heads(found))  # (batch, length, hidden_size)
 
 

@@ -40,7 +40,9 @@ class _Attention(nnx.Module):
             split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj)
         )  # each (batch, heads, length, head_size)
         key, value = extend_cache(key, value)  # each (batch, heads, keys, head_size)
-        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        found = attend(
+            query, key, value, bias, rate=self._rate, noise=noise, is_causal=True
+        )  # (batch, heads, length, head_size)
         return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
 
 
