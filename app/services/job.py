@@ -19,7 +19,7 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run import queue
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import REQUESTS, RunFolder
+from backend.contract.run.folder import HERE, REQUESTS, RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.run.lock import RunLocked
 
@@ -43,7 +43,7 @@ def describe_sending(progress: Progress, machine: str) -> str:
         "read": tr("Reading the files"),
         "send": tr("Sending data"),
         "fetch": tr("Copying from {machine}", machine=machine),
-        "start": tr("Starting on {machine}…", machine=machine),
+        "start": tr("Starting…") if machine == HERE else tr("Starting on {machine}…", machine=machine),
     }
     stage = stages.get(progress.part, progress.part)
     if not progress.done or progress.unit != "bytes":

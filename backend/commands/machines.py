@@ -9,7 +9,7 @@ from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import JsonProgress, ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import RemoteRun, RunFolder
+from backend.contract.run.folder import HERE, RemoteRun, RunFolder
 from backend.contract.safe_files import write_whole
 from backend.contract.safe_text import one_line
 
@@ -97,6 +97,7 @@ def move_run(folder: RunFolder, arguments: Namespace) -> None:
     reports = moving.Reports(*(screen.report(stages[part]) for part in ("read", "send", "fetch")))
     try:
         moving.move(folder, arguments.on, reports)
+        screen.start_stage(stages["start"])
     finally:
         screen.close()
 
@@ -107,7 +108,7 @@ def _progress_screen(arguments: Namespace) -> tuple[ProgressScreen, dict[str, st
         "read": "reading the files",
         "send": f"copying to {arguments.on}",
         "fetch": "copying from there",
-        "start": f"starting on {arguments.on}",
+        "start": "starting here" if arguments.on == HERE else f"starting on {arguments.on}",
     }
     if arguments.report_progress:
         return JsonProgress(), {part: part for part in stages}

@@ -28,7 +28,7 @@ from app.widgets.question import Question, ask_to_run_code
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
 from backend.contract.rpc.machines import MachineConsent, MachineList
-from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.folder import HERE, RunFolder
 
 RESULTS = {
@@ -38,7 +38,7 @@ RESULTS = {
 }
 """Key → words, icon."""
 GONE = tr("The run's folder is gone.")
-CANCELLED = tr("Cancelled. The run stays where it was.")
+CANCELLED, BROUGHT = tr("Cancelled. The run stays where it was."), tr("Cancelled. The run is on this computer now.")
 RESUMING, STARTING = tr("Resuming…"), tr("Starting…")
 SHORT = ("export", "predictions")
 """What shows its icon alone in a narrow window."""
@@ -293,19 +293,25 @@ class RunMove(QObject):
 
     def _start(self, run: RunFolder, place: str, consent: Consent) -> None:
         self._controls.resuming = self._controls.can_cancel = True
+        before = run.remote_run()
+        origin = before.machine if before is not None else HERE
+
+        def on_progress(progress: Progress) -> None:
+            if progress.part == "start":  # from here on the run may continue there
+                self._cancel = None
+                self._controls.can_cancel = False
+                self.changed.emit()
+            if run is self._run:
+                self.sending.emit(describe_sending(progress, origin if progress.part == "fetch" else place))
+
+        def on_error(sentence: str) -> None:
+            cancelled = BROUGHT if before is not None and run.remote_run() is None else CANCELLED
+            self._on_over(run, "error" if sentence else "info", sentence or cancelled)
+
         self._cancel = self._context.jobs.resume(
-            run.path,
-            lambda _: self._on_over(run),
-            lambda sentence: self._on_over(run, "error" if sentence else "info", sentence or CANCELLED),
-            machine=place,
-            consent=consent,
-            on_progress=lambda progress: self._on_progress(run, describe_sending(progress, place)),
+            run.path, lambda _: self._on_over(run), on_error, machine=place, consent=consent, on_progress=on_progress
         )
         self.changed.emit()
-
-    def _on_progress(self, run: RunFolder, words: str) -> None:
-        if run is self._run:
-            self.sending.emit(words)
 
     def _on_over(self, run: RunFolder, kind: str = "", sentence: str = "") -> None:
         self._cancel = None

@@ -676,6 +676,31 @@ def test_a_run_elsewhere_comes_back_to_this_computer(context, shown, monkeypatch
     ]
     panel.controls.places["local"].trigger()
     assert pending.machine == "local"
+    pending.on_progress(Progress(120e6, 0, "bytes", part="fetch"))
+    assert panel.banner.text() == "Copying from lab: 120 MB"
+    (runs / "sentiment-failed" / "remote.json").unlink()
+    pending.on_progress(Progress(0, 0, "", part="start"))
+    assert panel.banner.text() == "Starting…"
+    resume = panel.controls.buttons["resume"]
+    assert (resume.text(), resume.isEnabled()) == ("Resuming…", False)
+    resume.click()
+    assert not pending.is_cancelled  # it would run there with nobody to follow it
+
+
+def test_a_move_that_was_cancelled_halfway_says_where_the_run_is(qtbot, context, shown, monkeypatch, runs: Path):
+    remote = runs / "sentiment-failed" / "remote.json"
+    remote.write_text('{"machine": "lab", "run": "/far/run"}')
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.moves._on_machines(MachineList({"lab": {}, "cluster": {}}))
+    for is_brought, sentence in ((False, "Cancelled. The run stays where it was."), (True, "Cancelled. The run is on this computer now.")):  # fmt: skip
+        panel.controls.places["cluster"].trigger()
+        panel.controls.buttons["resume"].click()
+        if is_brought:
+            remote.unlink()
+        with qtbot.waitSignal(panel.message) as said:
+            pending.on_error("")
+        assert said.args == ["info", sentence]
 
 
 def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, shown, monkeypatch):
