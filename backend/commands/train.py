@@ -157,7 +157,7 @@ def _resume(arguments: Namespace) -> int:
         return _start_submitted(folder, arguments)
     spec = _spec_to_resume(folder, arguments)
     return _run(
-        folder if (position := engine_choice.position(spec)).is_first else joining.join(folder.path, position),
+        folder if (position := engine_choice.position(spec, folder)).is_first else joining.join(folder.path, position),
         spec,
         arguments,
     )
@@ -178,7 +178,7 @@ def _spec_to_resume(folder: RunFolder, arguments: Namespace) -> "RunSpec":
         engine_choice.check_engine(spec)
     else:
         spec = new_run.change_engine(folder, spec, checkpoints, arguments.engine, new_optimizer=arguments.new_optimizer)
-    _refuse_queue_of_hosts(engine_choice.position(spec), arguments)  # before a change deletes checkpoints
+    _refuse_queue_of_hosts(engine_choice.position(spec, folder), arguments)  # before a change deletes checkpoints
     return new_run.change_settings(folder, spec, arguments.changes) if arguments.changes else spec
 
 
@@ -188,7 +188,7 @@ def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
 
     folder.check(to_write=True)
     spec = resolve.read_spec(folder.spec, new_run.requested_changes(arguments))
-    position = engine_choice.position(spec)
+    position = engine_choice.position(spec, folder)
     if not position.is_first:
         new_run.agree_to_code(spec, arguments)
         joined = joining.join(folder.path, position)
@@ -287,14 +287,14 @@ def _requested_seeds(arguments: Namespace) -> list[str]:
 
 
 def _train_group(spec: "RunSpec", arguments: Namespace) -> int:
-    from backend.preflight import engine_choice
+    from backend.hardware.devices import count_hosts
     from backend.training import run_group  # loaded by now
 
     if arguments.on is not None:
         raise InputError(
             "--on: a group trains on this computer; without training.seeds, start one run there for each seed"
         )
-    if engine_choice.position(spec).count > 1:
+    if count_hosts(spec.hardware) > 1:
         raise InputError("training.seeds: a run on several hosts cannot be one of a group; start one run for each seed")
     if arguments.run_folder is not None:
         run_group.check_free(arguments.run_folder, spec.training.group_seeds)

@@ -1,9 +1,12 @@
-"""What an engine provides to a run of several processes or hosts: how they meet, and a board that all hosts read."""
+"""What an engine provides to a run of several processes or hosts: how they meet, and a store that all hosts read."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from backend.contract.messages import message
+
+TCP = "tcp://"
+"""Before the address at which processes meet, if that is not a file."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +32,23 @@ def describe_wait(seconds: float) -> str:
     return message("1 second") if seconds == 1 else message("{seconds:g} seconds", seconds=seconds)
 
 
-class Board(Protocol):
-    """Notes that every host can write and read. Each method raises RunFailed if the first host cannot be reached."""
+class Store(Protocol):
+    """The framework's own store of words that every host reads. Each method raises RunFailed if the first host cannot be reached."""
 
-    def put(self, key: str, note: str) -> None:
-        """Write a note, replacing an older one of that name."""
+    def put(self, key: str, word: str) -> None:
+        """Write a word, replacing an older one of that key."""
         ...
 
     def get(self, key: str, seconds: float) -> str | None:
-        """Wait for a note and return it; None if it does not appear within this many seconds."""
+        """Wait for a word and return it; None if it does not appear within this many seconds."""
         ...
 
     def forget(self, folder: str) -> None:
-        """Delete every note whose name starts with `folder/`."""
+        """Delete every word whose key starts with `folder/`."""
+        ...
+
+    def wait_for_all(self, name: str) -> None:
+        """Wait until every host has called this."""
         ...
 
     def is_torn(self, error: Exception) -> bool:
@@ -84,6 +91,9 @@ class EngineOfHosts(Protocol):
         ...
 
     @staticmethod
-    def join(position: Position) -> Board:
-        """Connect to the other hosts, before any other use of the framework. Raises RunFailed if one is missing."""
+    def join(position: Position) -> Store:
+        """Connect to the other hosts, before any other use of the framework. Raises RunFailed if one is missing.
+
+        From here on the framework watches them, and ends this process if one is gone and nothing else would end it.
+        """
         ...

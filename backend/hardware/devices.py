@@ -124,7 +124,9 @@ def choose(spec: RunSpec, devices: list[Device], note: str = "", taken: frozense
     precision, reason = _precision(spec, device)
     shared = count_processes(spec.hardware) if device.kind == "cpu" else 1
     names = tuple(_name(one) for one in found) * shared
-    return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec), shared)
+    return DeviceChoice(
+        names, device, precision, reason, _warning(spec, device, precision), count_hosts(spec.hardware), shared
+    )
 
 
 def device_request(spec: RunSpec, listed: DeviceList | None = None) -> DeviceRequest:
@@ -147,8 +149,9 @@ def count_processes(hardware: HardwareSection) -> int:
     return max(1, len(hardware.devices or ())) if hardware.processes == AUTO else hardware.processes
 
 
-def _hosts(spec: RunSpec) -> int:
-    return (spec.hardware.model_extra or {}).get("hosts", 1)
+def count_hosts(hardware: HardwareSection) -> int:
+    """The hosts that train together: `hardware.hosts`, where the engine has this setting."""
+    return (hardware.model_extra or {}).get("hosts", 1)
 
 
 def _name(device: Device) -> str:
@@ -189,7 +192,7 @@ def _devices(spec: RunSpec, devices: list[Device], note: str, taken: frozenset[s
         )
     if not numbers:  # of several the freest, the first where they are alike
         by_room = sorted(found, key=lambda one: (_name(one) in taken, -one.free_mb))
-        return by_room[: 1 if is_cpu else processes] if _hosts(spec) == 1 else found
+        return by_room[: 1 if is_cpu else processes] if count_hosts(spec.hardware) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if engine.several_processes and processes < len(numbers):
         raise InputError(

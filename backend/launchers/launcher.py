@@ -64,7 +64,7 @@ def start(
     request = device_request(spec, listed) if queue else None
     folder.set_pause(pause)
     hardware = spec.hardware
-    if engine_choice.position(spec).count > 1:  # one host alone cannot start again
+    if engine_choice.position(spec, folder).count > 1:  # one host alone cannot start again
         hardware = hardware.model_copy(update={"max_restarts": 0})
     return launch(folder, hardware, request, report)
 

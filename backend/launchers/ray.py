@@ -93,9 +93,9 @@ def _train(folder: RunFolder, spec: RunSpec) -> "int | tuple[int, Death]":
     from ray.exceptions import RayError
     from ray.train import TrainingFailedError, WorkerGroupError
 
-    from backend.hardware.devices import count_processes
+    from backend.hardware.devices import count_hosts, count_processes
 
-    count = count_processes(spec.hardware)
+    count = max(count_processes(spec.hardware), count_hosts(spec.hardware))
     with _cluster():
         resources = _resources(folder, spec, count)
         _warn_of_wait(folder, resources, count)
@@ -166,15 +166,21 @@ def _warn_of_wait(folder: RunFolder, resources: Mapping[str, float], count: int)
 
 
 def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[str, float]) -> Any:
-    """The trainer of Ray Train that starts a process of the run in each of its workers."""
+    """The trainer of Ray Train that starts a process of the run in each of its workers, or with JAX a host."""
     from ray.train import RunConfig, ScalingConfig
     from ray.train.backend import Backend, BackendConfig
     from ray.train.v2.api.data_parallel_trainer import (
         DataParallelTrainer,
     )  # TorchTrainer would load torch in each worker
 
+    from backend.hardware.devices import count_hosts
+
+    are_hosts = count_hosts(spec.hardware) > 1
+
     class Together(Backend):
-        share_cuda_visible_devices = True  # as without Ray: each process sees all devices of its node
+        share_cuda_visible_devices = (
+            not are_hosts
+        )  # as without Ray: a process sees all devices of its node, a host its own
 
     class TogetherConfig(BackendConfig):
         @property
@@ -186,6 +192,7 @@ def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[st
         "root": str(_ROOT),
         "run": str(folder.path),
         "attempt": record.attempt if record else 0,
+        "are_hosts": are_hosts,
         "environment": {"OMP_NUM_THREADS": f"{resources['CPU']:.0f}", **spec.hardware.environment},
     }
     return DataParallelTrainer(

@@ -30,7 +30,6 @@ from backend.preflight.engine_choice import (
     check_engine,
     check_processes,
     compile_setting,
-    position,
 )
 from backend.preflight.fixes import MemoryFacts, choose_checkpointing, without_checkpointing
 from backend.preflight.task_facts import FittedFacts
@@ -164,7 +163,7 @@ def _choose_checkpointing(
     spec = auto.spec
     if spec.training.gradient_checkpointing != AUTO:
         return auto
-    if model is None or position(spec).count > 1 or _fits_anywhere(spec, splits, model):
+    if model is None or devices.count_hosts(spec.hardware) > 1 or _fits_anywhere(spec, splits, model):
         return without_checkpointing(auto)
     sample = sample_lengths.measure(spec, splits, model, report)
     here = list_devices().devices
@@ -176,7 +175,7 @@ def _find_device(
     spec: RunSpec, choice: devices.DeviceChoice | None, list_devices: Callable[[], DeviceList]
 ) -> Device | None:
     """The device that the run would use; None on a pod, where a single host knows no devices."""
-    if position(spec).count > 1:
+    if devices.count_hosts(spec.hardware) > 1:
         return None
     return (choice or devices.choose(spec, list_devices().devices)).device
 
@@ -236,7 +235,7 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
 def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> devices.DeviceChoice | None:
     """Reject a device or precision that this machine lacks; if any will do, skip the query, which takes seconds."""
     hardware = spec.hardware
-    if position(spec).count > 1:
+    if devices.count_hosts(spec.hardware) > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
     is_any = hardware.device == hardware.precision == "auto" and not hardware.devices
     is_any = is_any and devices.count_processes(hardware) == 1 and spec.training.master_weights == "float32"
@@ -251,7 +250,7 @@ def _devices(spec: RunSpec, choice: devices.DeviceChoice | None) -> int:
     """The number of devices per host; 0 if only the run will know."""
     if choice is not None:
         return len(choice.names)
-    return len(spec.hardware.devices or []) if position(spec).count > 1 else 1
+    return len(spec.hardware.devices or []) if devices.count_hosts(spec.hardware) > 1 else 1
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

@@ -15,6 +15,7 @@ from backend.contract.catalog import find_refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
+from backend.contract.run.folder import RunFolder
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.contract.spec.auto import AUTO
 from backend.engines.hosts import EngineOfHosts, Position
@@ -184,10 +185,14 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     return {key: value for key, value in hardware.items() if key in common or key in settings}
 
 
-def position(spec: RunSpec) -> Position:
-    """Which of the spec's hosts this one is. Raises InputError if that cannot be determined."""
+def position(spec: RunSpec, folder: RunFolder | None = None) -> Position:
+    """Which of the spec's hosts this one is. Raises InputError if that cannot be determined.
+
+    The driver of a Ray job (`folder` is its run) is none of them: it starts them all.
+    """
     settings = engine_settings(spec)
-    if getattr(settings, "hosts", 1) == 1:
+    job = folder.job_record() if folder is not None else None
+    if getattr(settings, "hosts", 1) == 1 or (job is not None and job.scheduler == "ray"):
         return Position()
     return engine_of_hosts(spec).position(settings)
 

@@ -42,26 +42,27 @@ def take_part(config: Mapping[str, Any]) -> int:
             ),
         )
     with tempfile.TemporaryDirectory(prefix="burnish-") as place:
-        rendezvous = _meet(Path(place), rank, is_one_node=context.get_local_world_size() == count) if count > 1 else ""
+        is_one_node = context.get_local_world_size() == count
+        rendezvous = _meet(Path(place), rank, is_one_node, config["are_hosts"]) if count > 1 else ""
         if rank == 0:
             write_json(folder.path / WORKERS, {"attempt": config["attempt"], "node": socket.gethostname()})
         return _wait_for(folder, rank, count, rendezvous, config)
 
 
-def _meet(place: Path, rank: int, *, is_one_node: bool) -> str:
-    """Where the processes meet: in a file, so that nothing listens, or if they are on several nodes, at a port of the first."""
+def _meet(place: Path, rank: int, is_one_node: bool, are_hosts: bool) -> str:
+    """Where the processes meet: in a file, so that nothing listens, or at a port of the first, if they need one or are on several nodes."""
     from ray.train.collective import broadcast_from_rank_zero
 
     found = ""
     if rank == 0:
-        found = str(place / "rendezvous") if is_one_node else f"tcp://{_free_port()}"
+        found = f"tcp://{_free_port(is_one_node)}" if are_hosts or not is_one_node else str(place / "rendezvous")
     return broadcast_from_rank_zero(found)
 
 
-def _free_port() -> str:
+def _free_port(is_one_node: bool) -> str:
     import ray
 
-    host = ray.util.get_node_ip_address()
+    host = "127.0.0.1" if is_one_node else ray.util.get_node_ip_address()
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         port = probe.getsockname()[1]

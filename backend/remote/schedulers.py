@@ -17,7 +17,7 @@ def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:
     Empty if the machine's runs are started directly.
     """
     if machine.scheduler == "ray":
-        return ray_jobs.describe_job(machine, spec)
+        return ray_jobs.describe_job(machine)
     return slurm.batch_script(machine, spec) if machine.scheduler == "slurm" else ""
 
 

@@ -1,25 +1,31 @@
-"""Coordinates the hosts of one run: the first decides, the others follow. On one host there is nothing to do."""
+"""Lets the hosts of one run take the same decisions: the first decides, the others hear it through the framework's own store.
+
+The framework lets them meet, watches them and ends them together (`backend.engines.hosts`); nothing here listens or sends heartbeats.
+"""
 
 import json
+import time
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from typing import Any, TypeVar
 
 from backend.contract.errors import RunFailed
-from backend.contract.run.folder import RunFolder
-from backend.contract.spec import RunSpec
-from backend.engines.hosts import Board, EngineOfHosts, Position
-from backend.preflight.engine_choice import engine_of_hosts, position
-from backend.training import meeting
-from backend.training.background import run_beside
-from backend.training.host_watch import LOST_SECONDS, PAGE, Watch
+from backend.contract.messages import message
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import RunFinished
+from backend.contract.run.folder import ENDS, RunFolder
+from backend.engines.hosts import EngineOfHosts, Position, Store
+from backend.training.background import Interrupted, run_beside
 
 Said = TypeVar("Said")
-Lost = Callable[[Exception], None]
 
 WAIT_SECONDS = 0.5
-"""How often a host that waits for a word looks whether the others are still there."""
+"""How often a host that waits for a word looks whether another one has ended the run."""
+RECORD_SECONDS = 10.0
+"""How long it may take until a process that ended has a record of it."""
+PAGE = 1000
+"""Words of the first host that are kept together, and deleted together once every host has heard them."""
+_END = "end"
+_REQUESTS = {state: request for request, state in ENDS.items()}
 
 
 class Hosts:
@@ -27,9 +33,9 @@ class Hosts:
 
     def __init__(self) -> None:
         self._here = Position()
-        self._board: Board | None = None
-        self._watch: Watch | None = None
+        self._store: Store | None = None
         self._said = 0
+        self._looked = 0.0
         self.are_together = False
 
     @property
@@ -42,25 +48,18 @@ class Hosts:
         """Whether this host writes the run's files and reads its requests."""
         return self._here.is_first
 
-    def join(self, spec: RunSpec, run: RunFolder, look: meeting.Look, on_lost: Lost) -> None:
-        """Connect to the spec's other hosts, if there are any. Raises InputError, or RunFailed if one does not arrive.
-
-        `look` receives how many have arrived, and may raise. `on_lost` ends this process; called from a thread
-        if another host is gone and this one is waiting for it.
-        """
-        here = position(spec)
+    def join(self, here: Position, engine: EngineOfHosts, run: RunFolder, poll: Callable[[], None]) -> None:
+        """Meet the others, if there are any. Raises RunFailed if one does not arrive; `poll` is called meanwhile, and may raise."""
         if here.count == 1:
             return
-        self._board = self._joined(here, run, look, engine_of_hosts(spec))
-        self._here, self._watch = here, Watch(here, self._board, run, on_lost)
 
-    def _joined(self, here: Position, run: RunFolder, look: meeting.Look, engine: EngineOfHosts) -> Board:
-        if here.is_first:
-            meeting.wait(run, here, look)
-            look_around = meeting.Arrival(run, here, look).look
-        else:
-            look_around = partial(look, here.count)
-        return run_beside(lambda: engine.join(here), look_around, "joining")
+        def look() -> None:
+            poll()
+            if not here.is_first:
+                _raise_end_of_first(run)
+
+        self._here = here  # only the first one obeys requests meanwhile
+        self._store = run_beside(lambda: engine.join(here), look, "joining")
 
     def go_together(self) -> None:
         """From here on every host runs the same steps, so that all see a request at the same step.
@@ -69,27 +68,29 @@ class Hosts:
         """
         self.agree(lambda: None)
         self.are_together = True
-        if self._watch is not None:
-            self._watch.are_together = True
 
     def agree(self, decide: Callable[[], Said]) -> Said:
         """The result of `decide` on the first host, plain JSON; the others only wait for it."""
-        if self._board is None:
+        if self._store is None:
             return decide()
-        self.check()
-        key, self._said = f"said/{self._said // PAGE}/{self._said}", self._said + 1
+        page, key = self._said // PAGE, f"said/{self._said // PAGE}/{self._said}"
+        if self._said % PAGE == 0 and page > 0:
+            self._turn_page(self._store, page)
+        self._said += 1
         if self._here.is_first:
-            value = decide()
-            self._board.put(key, json.dumps(value))
-            return value
-        return json.loads(self._heard(self._board, key))
-
-    def _heard(self, board: Board, key: str) -> str:
-        while (word := board.get(key, WAIT_SECONDS)) is None:
             self.check()
-        assert self._watch is not None
-        self._watch.heard = self._said
-        return word
+            value = decide()
+            self._store.put(key, json.dumps(value))
+            return value
+        while (word := self._store.get(key, WAIT_SECONDS)) is None:
+            self.check()
+        return json.loads(word)
+
+    def _turn_page(self, store: Store, page: int) -> None:
+        """Delete words that every host has heard; they would fill the store in a long run."""
+        store.wait_for_all(f"page-{page}")
+        if self._here.is_first:
+            store.forget(f"said/{page - 1}")
 
     def same(self, value: Any, otherwise: str) -> None:
         """Raises RunFailed with the sentence `otherwise` if `value`, plain JSON, differs from the first host's."""
@@ -102,25 +103,89 @@ class Hosts:
             )
 
     def check(self) -> None:
-        """Raises RunFailed if another host is gone, Interrupted if the first was asked to stop before step 1."""
-        if self._watch is not None and self._watch.ending is not None:
-            raise self._watch.ending
+        """Raises RunFailed if another host has failed, Interrupted if the first was asked to stop before step 1."""
+        now = time.monotonic()
+        if self._store is None or now - self._looked < WAIT_SECONDS:
+            return
+        self._looked = now
+        if (word := self._store.get(_END, 0)) is None:
+            return
+        number, state, sentence = json.loads(word)
+        if state == "failed":
+            raise RunFailed("{number} failed: {sentence}", "host_lost", number=_name(number), sentence=sentence)
+        if not self.are_together:
+            raise Interrupted(_REQUESTS[state])
 
-    def cause(self, error: Exception) -> Exception:
+    def cause(self, error: Exception, run: RunFolder) -> Exception:
         """The real cause of an error: once another host is gone, joint computations fail with unrelated messages."""
-        if self._board is None or self._watch is None or not self._board.is_torn(error):
+        if self._store is None or not self._store.is_torn(error):
             return error
-        return self._watch.found(LOST_SECONDS) or error
+        others = [number for number in range(self.count) if number != self._here.number]
+        hint = message(
+            "Restart the hosts with burnish resume {path}; they continue from the last checkpoint.", path=run.path
+        )
+        until = time.monotonic() + RECORD_SECONDS
+        while time.monotonic() < until:
+            for number in others:
+                if sentence := _failure_of(run.host(number)):
+                    return RunFailed(
+                        "{number} disappeared: {message}",
+                        "host_lost",
+                        hint=hint,
+                        number=_name(number),
+                        message=sentence,
+                    )
+            time.sleep(WAIT_SECONDS)
+        reason = next(iter(str(error).splitlines()), "")
+        return RunFailed(
+            "another host of the run is gone, or cannot be reached ({error})", "host_lost", hint=hint, error=reason
+        )
 
     def leave(self, state: str, sentence: str = "") -> None:
-        """Tell the others how this host ended, and wait until they have ended too; hosts that are gone are ignored."""
-        if self._board is None or self._watch is None:
+        """Tell the others how this host ended, if they could not know, and leave the framework's group together with them."""
+        if self._store is None:
             return
-        self._watch.stop(state, sentence)
-        if state != "failed":
-            with suppress(RunFailed):
-                self._board.leave()
+        try:
+            if state == "failed" or (self.is_first and not self.are_together):
+                self._store.put(_END, json.dumps([self._here.number, state, sentence]))
+            if state != "failed":
+                self._store.leave()
+        except RunFailed:
+            return  # the others are gone
 
 
 ALONE = Hosts()
 """A run on a single host, the default."""
+
+
+def _raise_end_of_first(run: RunFolder) -> None:
+    """Raises Interrupted or RunFailed as the first host has ended, if it has."""
+    if (record := run.exit_record()) is None:
+        return
+    last = _last_words(run)
+    if last is not None and last.state in _REQUESTS:
+        raise Interrupted(_REQUESTS[last.state])
+    raise RunFailed(
+        "{number} disappeared: {message}",
+        "host_lost",
+        number=_name(0),
+        message=last.message if last and last.message else record.message,
+    )
+
+
+def _failure_of(run: RunFolder) -> str:
+    """How the last attempt of a host failed; empty if it has not, or has not said so yet."""
+    record, last = run.exit_record(), _last_words(run)
+    if record is None or not record.has_failed:
+        return ""
+    return last.message if last is not None and last.message else record.message
+
+
+def _last_words(run: RunFolder) -> RunFinished | None:
+    """The last event of the last attempt, if it says how that ended."""
+    process, last = run.process_record(), next(iter(landmarks(run.events)[-1:]), None)
+    return last if process is not None and isinstance(last, RunFinished) and last.time >= process.started else None
+
+
+def _name(number: int) -> str:
+    return message("host {number}", number=number) if number else message("the first host")

@@ -24,8 +24,10 @@ from backend.contract.run.events import (
 from backend.contract.run.folder import ENDS, RunFolder, exit_code
 from backend.contract.spec import RunSpec
 from backend.engines.engine import Batch
+from backend.engines.hosts import Position
 from backend.hardware.devices import count_processes
-from backend.preflight.engine_choice import position as hosts_of
+from backend.preflight.engine_choice import engine_of_hosts
+from backend.preflight.engine_choice import position as position_of
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
@@ -48,16 +50,18 @@ INTERRUPTION_MESSAGE = message(
 )
 
 
-def run(folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = False) -> int:
+def run(
+    folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = False, position: Position | None = None
+) -> int:
     """Train the run in `folder`, from its last checkpoint if any. Returns the exit code; events tell the rest.
 
-    `spec` is the run's own, if it has been read already.
+    `spec` is the run's own, if it has been read already; `position` is which of its hosts this one is, if a launcher says so.
     A trial trains some of the rows until it is asked to stop, and saves how long each part of it took.
     """
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.main_folder()
     requests = Requests(whole, hosts)
-    attempt = TrainingAttempt(whole, log, requests, hosts, spec, is_trial=is_trial)
+    attempt = TrainingAttempt(whole, log, requests, hosts, spec, is_trial=is_trial, position=position)
     try:
         try:
             with panics_as_errors():
@@ -65,7 +69,7 @@ def run(folder: RunFolder, spec: RunSpec | None = None, *, is_trial: bool = Fals
             log.write(attempt.ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for debugging
-            attempt.write_failure(hosts.cause(requests.explain(error)))
+            attempt.write_failure(hosts.cause(requests.explain(error), whole))
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(attempt.ended.state, attempt.ended.message)
         log.close()
@@ -97,12 +101,12 @@ class TrainingAttempt:
 
     def __init__(
         self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts, spec: RunSpec | None = None,
-        *, is_trial: bool = False,
+        *, is_trial: bool = False, position: Position | None = None,
     ) -> None:  # fmt: skip
         self.step = 0
         self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
-        self.is_trial, self._spec = is_trial, spec
+        self.is_trial, self._spec, self._position = is_trial, spec, position
         self.stages = StageReporter(log, requests.interrupt, requests.interrupt_compiling)
         self.failure_context = FailureContext(folder)
 
@@ -145,18 +149,10 @@ class TrainingAttempt:
             self.log.write(self.ended)
 
     def _meet_hosts(self, spec: RunSpec) -> None:
-        count = hosts_of(spec).count
-        if count > 1:
-            self.stages.start("meeting hosts", count, "hosts")
-        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._on_host_lost)
-
-    def _on_host_lost(self, error: Exception) -> None:
-        """Exit: another host is gone, and nothing would wake this one from waiting for its results."""
-        try:
-            self.write_failure(error)
-            self.log.close()
-        finally:
-            end_at_once()
+        here = position_of(spec) if self._position is None else self._position
+        if here.count > 1:
+            self.stages.start("meeting hosts")
+            self.hosts.join(here, engine_of_hosts(spec), self.folder, self.requests.interrupt)
 
     def _end_on_request(self, request: str) -> RunFinished:
         self.answer(request)

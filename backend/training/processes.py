@@ -26,9 +26,9 @@ from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, RunFinished, RunResumed, StepFinished, Warned
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder, exit_code
-from backend.contract.safe_files import open_inside
-from backend.engines.hosts import EngineOfProcesses
-from backend.hardware.devices import count_processes
+from backend.contract.safe_files import MAX_SPEC, open_inside, read_unlinked, write_whole
+from backend.engines.hosts import TCP, EngineOfProcesses, Position
+from backend.hardware.devices import count_hosts, count_processes
 from backend.preflight.resolve import read_run
 from backend.training import loop
 from backend.training.event_log import EventLog, read_events
@@ -37,6 +37,8 @@ from backend.training.failures.failure import FailureContext, failure_event
 POLL_SECONDS = 0.1
 FAILED = exit_code("failed")
 PROCESS_LOST = "process_lost"
+MEETING_SECONDS = 300.0
+"""How long the hosts that a launcher starts together may take to start."""
 LEAVE_SECONDS = 20.0
 """How long the others may take to end after the first one."""
 SHOWN_LINES, SHOWN_CHARACTERS = 3, 400
@@ -72,6 +74,8 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
     if count == 1:
         return loop.run(folder)
     spec = read_run(folder)
+    if count_hosts(spec.hardware) > 1:
+        return _be_host(folder, rank, count, rendezvous)
     engine: EngineOfProcesses = registry.find("engine", spec.hardware.engine, "hardware.engine")
     try:
         with panics_as_errors():
@@ -90,6 +94,14 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
     with suppress(RunFailed):  # one hangs, and is killed: the run itself is complete
         engine.leave_processes()
     return code
+
+
+def _be_host(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
+    """Be one of a run's hosts, whose frameworks meet at that address; each but the first has a folder of its own."""
+    own = folder.host(rank)
+    own.path.mkdir(exist_ok=True)
+    write_whole(own.spec, read_unlinked(folder.spec, MAX_SPEC))
+    return loop.run(own, position=Position(rank, count, rendezvous.removeprefix(TCP), MEETING_SECONDS))
 
 
 def _launch(folder: RunFolder, count: int) -> int:

@@ -19,8 +19,8 @@ from backend.contract.run.event_summary import EventSummary
 from backend.contract.run.events import AnyEvent, ProgramCompiled, RunFinished, StageStarted, StepFinished
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.spec import RunSpec
-from backend.hardware.devices import count_processes
-from backend.preflight import auto_settings, cost, engine_choice
+from backend.hardware.devices import count_hosts, count_processes
+from backend.preflight import auto_settings, cost
 from backend.training.failures.failure import UNKNOWN
 from backend.training.failures.out_of_memory import MESSAGE
 
@@ -52,7 +52,7 @@ def measure(spec: RunSpec, devices: list[Device], report: Callable[[Progress], N
     Raises InputError for a spec that cannot be trained or does not fit, RunFailed if training fails. However it ends,
     by an exception of `report` too, neither a process nor a file is left.
     """
-    if count_processes(spec.hardware) > 1 or engine_choice.position(spec).count > 1:
+    if count_processes(spec.hardware) > 1 or count_hosts(spec.hardware) > 1:
         raise InputError(
             "training on several processes or hosts cannot be measured with a single process; the first run shows "
             "how long it takes",

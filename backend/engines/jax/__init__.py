@@ -11,7 +11,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.spec import Section
 from backend.engines.engine import Split
-from backend.engines.hosts import Board, Position
+from backend.engines.hosts import Position, Store
 from backend.engines.jax import cluster, sharding
 
 
@@ -96,7 +96,7 @@ class JaxEntry:
         return cluster.position(settings.hosts, settings.coordinator, settings.host_timeout)
 
     @staticmethod
-    def join(position: Position) -> Board:
+    def join(position: Position) -> Store:
         """Connect to the other hosts, before JAX is used for anything else. Raises RunFailed if one does not arrive."""
         return cluster.join(position)
 

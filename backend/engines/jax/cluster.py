@@ -10,8 +10,8 @@ from backend.engines.hosts import Position
 
 NUMBER = "BURNISH_HOST"
 """Environment variable with this host's number; not in the spec, which is the same for all."""
-HEARTBEAT_SECONDS = 400
-"""JAX ends a process that hears nothing for so long; the run itself finds out earlier and says so."""
+HEARTBEAT_SECONDS = 30
+"""JAX ends the others if a process gives no sign of life for so long; a thread of its own gives it, whatever else that does."""
 LEAVE_SECONDS = 300
 """Whoever computed its last metrics first waits so long for the others."""
 
@@ -94,22 +94,19 @@ def _detect_position() -> Position | None:
     return Position(number, count, coordinator)
 
 
-def join(here: Position) -> "JaxBoard":
-    """Connect to the other hosts; from here on JAX sees the devices of all. Raises RunFailed if that fails.
-
-    JAX ends the process if a host is late, so the caller should notice earlier.
-    """
+def join(here: Position) -> "JaxStore":
+    """Connect to the other hosts; from here on JAX sees the devices of all. Raises RunFailed if that fails."""
     import jax  # takes seconds, and no run on one host needs it here
 
     try:
         jax.distributed.initialize(
-            here.coordinator, here.count, here.number, initialization_timeout=int(2 * here.timeout),
+            here.coordinator, here.count, here.number, initialization_timeout=max(1, int(here.timeout)),
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS, shutdown_timeout_seconds=LEAVE_SECONDS,
             cluster_detection_method="deactivate", coordinator_bind_address=listen_address(here.coordinator),
         )  # fmt: skip
     except jax.errors.JaxRuntimeError as error:
         raise _not_met(here, error) from error
-    return JaxBoard(here)
+    return JaxStore()
 
 
 def listen_address(coordinator: str) -> str:
@@ -145,40 +142,41 @@ def _not_met(here: Position, error: Exception) -> RunFailed:
     )
 
 
-class JaxBoard:
-    """Notes in the store of JAX's coordination service (`backend.engines.hosts.Board`)."""
+class JaxStore:
+    """The key-value store of JAX's coordination service (`backend.engines.hosts.Store`)."""
 
-    def __init__(self, here: Position) -> None:
+    def __init__(self) -> None:
         import jax
         from jax._src import distributed  # no public name leads to the store; Orbax takes this one too
 
-        self._here, self._client = here, distributed.global_state.client
+        self._client = distributed.global_state.client
         self._error, self._shutdown = jax.errors.JaxRuntimeError, jax.distributed.shutdown
 
-    def put(self, key: str, note: str) -> None:
-        """See `Board.put`."""
-        self._call(lambda client: client.key_value_set(key, note, allow_overwrite=True))
+    def put(self, key: str, word: str) -> None:
+        """See `Store.put`."""
+        self._call(lambda client: client.key_value_set(key, word, allow_overwrite=True))
 
     def get(self, key: str, seconds: float) -> str | None:
-        """See `Board.get`."""
+        """See `Store.get`."""
         if seconds <= 0:
             return self._call(lambda client: client.key_value_try_get(key))
         return self._call(lambda client: client.blocking_key_value_get(key, int(seconds * 1000)))
 
     def forget(self, folder: str) -> None:
-        """See `Board.forget`."""
+        """See `Store.forget`."""
         self._call(lambda client: client.key_value_delete(f"{folder}/"))
 
+    def wait_for_all(self, name: str) -> None:
+        """See `Store.wait_for_all`."""
+        self._call(lambda client: client.wait_at_barrier(name, _ANY_TIME_MS))
+
     def is_torn(self, error: Exception) -> bool:
-        """See `Board.is_torn`."""
+        """See `Store.is_torn`."""
         return isinstance(error, self._error) and not str(error).startswith(_OWN)
 
     def leave(self) -> None:
-        """See `Board.leave`."""
-        try:
-            self._shutdown()
-        except self._error as error:
-            raise _unreachable_error(error) from error
+        """See `Store.leave`."""
+        self._call(lambda _: self._shutdown())
 
     def _call(self, ask: Any) -> Any:
         try:
@@ -186,17 +184,13 @@ class JaxBoard:
         except self._error as error:
             if str(error).startswith(_NOT_THERE):
                 return None
-            raise _unreachable_error(error) from error
-
-
-def _unreachable_error(error: Exception) -> RunFailed:
-    return RunFailed(
-        "the first host can no longer be reached ({error})", "host_lost", error=next(iter(str(error).splitlines()), "")
-    )
+            reason = next(iter(str(error).splitlines()), "")
+            raise RunFailed("the first host can no longer be reached ({error})", "host_lost", error=reason) from error
 
 
 _HOSTS = "hardware.hosts"
 _DETECTION_SECONDS = 60
+_ANY_TIME_MS = 86_400_000
 _OWN = ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT")
 """Status codes that no other host brings about."""
 _NOT_THERE = ("NOT_FOUND", "DEADLINE_EXCEEDED")

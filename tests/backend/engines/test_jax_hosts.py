@@ -119,10 +119,10 @@ def test_a_host_that_does_not_come_is_a_sentence(
     assert failed.value.hint == (
         "Run the same command on all 2 hosts, each with its own BURNISH_HOST, or raise hardware.host_timeout."
     )
-    assert waited == [14]
+    assert waited == [7]
 
 
-class Store:
+class Client:
     """What JAX's coordination service answers to every question."""
 
     def __init__(self, said: str) -> None:
@@ -132,18 +132,18 @@ class Store:
         raise jax.errors.JaxRuntimeError(self.said)
 
 
-def board(said: str, monkeypatch: pytest.MonkeyPatch) -> cluster.JaxBoard:
-    monkeypatch.setattr(distributed.global_state, "client", Store(said))
-    return cluster.JaxBoard(Position(1, 2, "10.0.0.1:8476"))
+def store(said: str, monkeypatch: pytest.MonkeyPatch) -> cluster.JaxStore:
+    monkeypatch.setattr(distributed.global_state, "client", Client(said))
+    return cluster.JaxStore()
 
 
-def test_a_note_that_is_not_there_yet_is_none(monkeypatch: pytest.MonkeyPatch):
-    assert board("NOT_FOUND: no such key", monkeypatch).get("a/note", 0) is None
+def test_a_word_that_is_not_there_yet_is_none(monkeypatch: pytest.MonkeyPatch):
+    assert store("NOT_FOUND: no such key", monkeypatch).get("a/word", 0) is None
 
 
 def test_a_first_host_that_is_gone_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(RunFailed) as failed:
-        board("UNAVAILABLE: connection refused\nmore", monkeypatch).get("a/note", 0)
+        store("UNAVAILABLE: connection refused\nmore", monkeypatch).get("a/word", 0)
     said = "the first host can no longer be reached (UNAVAILABLE: connection refused)"
     assert (failed.value.code, str(failed.value)) == ("host_lost", said)
 

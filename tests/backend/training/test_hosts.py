@@ -1,20 +1,21 @@
 """Hosts of one run agree: the first decides, the others hear; one that ends ends the others, and says why."""
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from backend.contract.errors import RunFailed
-from backend.contract.run.events import StepFinished
+from backend.contract.run.events import RunFinished, StepFinished, encode
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder
-from backend.contract.spec import run_spec
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry
-from backend.training import host_watch, meeting
+from backend.training import hosts
 from backend.training.background import Interrupted
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog
@@ -26,27 +27,29 @@ Until = Callable[[Callable[[], object]], None]
 
 
 @dataclass
-class Notes:
-    """A board of this process, for hosts that are threads."""
+class Words:
+    """A store of this process, for hosts that are threads."""
 
-    notes: dict[str, str] = field(default_factory=dict)
-    waits: list[tuple[str, float]] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, threading.Barrier] = field(default_factory=lambda: defaultdict(lambda: threading.Barrier(2)))
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def put(self, key: str, note: str) -> None:
+    def put(self, key: str, word: str) -> None:
         with self.changed:
-            self.notes[key] = note
+            self.words[key] = word
             self.changed.notify_all()
 
     def get(self, key: str, seconds: float) -> str | None:
         with self.changed:
-            self.waits.append((key, seconds))
-            self.changed.wait_for(lambda: key in self.notes, seconds)
-            return self.notes.get(key)
+            self.changed.wait_for(lambda: key in self.words, seconds)
+            return self.words.get(key)
 
     def forget(self, folder: str) -> None:
         with self.changed:
-            self.notes = {key: note for key, note in self.notes.items() if not key.startswith(f"{folder}/")}
+            self.words = {key: word for key, word in self.words.items() if not key.startswith(f"{folder}/")}
+
+    def wait_for_all(self, name: str) -> None:
+        self.waiting[name].wait(10)
 
     def is_torn(self, error: Exception) -> bool:
         return isinstance(error, ConnectionError)
@@ -57,41 +60,25 @@ class Notes:
 
 @dataclass
 class Pair:
-    """The first host and another one, and why each was ended where it could not end by itself."""
+    """The first host and another one."""
 
     first: Hosts
     other: Hosts
-    notes: Notes
-    ended: list[Exception]
+    words: Words
     run: RunFolder
 
 
 @pytest.fixture
-def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    monkeypatch.setattr(host_watch, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(host_watch, "GRACE_SECONDS", 0.2)
-    notes, ended, run = Notes(), [], RunFolder(tmp_path)
-    spec = run_spec(
-        {
-            "task": {"type": "text_classification"},
-            "model": {"name_or_path": "m"},
-            "data": {"train": "train.csv"},
-            "hardware": {"engine": "jax", "hosts": 2, "coordinator": "127.0.0.1:1"},
-        }
-    )
-    monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: notes))
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    monkeypatch.setattr(hosts, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(hosts, "RECORD_SECONDS", 0.1)
+    words, run, found = Words(), RunFolder(tmp_path), (Hosts(), Hosts())
+    monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: words))
     run.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
     run.host(1).path.mkdir()
-    meeting.come(run, 1, attempt=1)
-    found = []
-    for number in range(2):
-        monkeypatch.setattr(JaxEntry, "position", staticmethod(lambda settings, number=number: Position(number, 2)))
-        hosts = Hosts()
-        hosts.join(spec, run, lambda come: None, ended.append)
-        found.append(hosts)
-    yield Pair(*found, notes, ended, run)
-    for hosts in found:
-        hosts.leave("finished")
+    for number, each in enumerate(found):
+        each.join(Position(number, 2), JaxEntry, run, lambda: None)
+    return Pair(*found, words, run)
 
 
 def test_a_run_on_one_host_decides_by_itself():
@@ -114,17 +101,15 @@ def test_another_host_waits_for_the_word_of_the_first(pair: Pair):
     assert heard == ["the first's"]
 
 
-def test_a_heartbeat_waits_for_nobody(pair: Pair, until: Until):
-    until(lambda: {"over/0", "over/1"} <= {key for key, _ in pair.notes.waits})
-    assert {seconds for key, seconds in pair.notes.waits if key.startswith("over/")} == {0}
-
-
-def test_words_that_all_have_heard_are_taken_away(pair: Pair, until: Until):
-    for number in range(host_watch.PAGE + 1):
+def test_words_that_all_have_heard_are_deleted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hosts, "PAGE", 10)
+    hearing = threading.Thread(target=lambda: [pair.other.agree(lambda: None) for _ in range(25)], daemon=True)
+    hearing.start()
+    for number in range(25):
         pair.first.agree(lambda number=number: number)
-        pair.other.agree(lambda: None)
-    # A copy: the hosts' own threads note that they are alive while this one reads.
-    until(lambda: [key for key in list(pair.notes.notes) if key.startswith("said/")] == ["said/1/1000"])
+    hearing.join(10)
+    assert not hearing.is_alive()
+    assert sorted(pair.words.words) == [f"said/2/{number}" for number in range(20, 25)]
 
 
 def test_hosts_with_other_rows_are_told_apart(pair: Pair):
@@ -138,9 +123,8 @@ def test_hosts_with_other_rows_are_told_apart(pair: Pair):
     assert refusal.value.code == "hosts_differ"
 
 
-def test_the_first_says_why_another_failed(pair: Pair, until: Until):
+def test_the_first_says_why_another_failed(pair: Pair):
     pair.other.leave("failed", "the disk is full")
-    until(lambda: _raised(pair.first.check))
     with pytest.raises(RunFailed, match=r"^host 1 failed: the disk is full$"):
         pair.first.agree(lambda: 1)
 
@@ -152,15 +136,24 @@ def test_the_others_end_as_the_first_was_asked_to_before_the_first_step(pair: Pa
     assert wish.value.request == "pause"
 
 
-def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair, until: Until):
+def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair):
     pair.first.go_together()
     pair.other.go_together()
     pair.first.leave("paused")
-    watch = pair.other._watch
-    assert watch is not None
-    looks = watch._beats
-    until(lambda: watch._beats > looks + 2)
     pair.other.check()
+    assert "end" not in pair.words.words
+
+
+def test_a_first_host_that_ends_is_not_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch):
+    pair.run.write_exit_record(ExitRecord(1, -9, 0.0, "it was killed"))
+    monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: time.sleep(10)))
+    with pytest.raises(RunFailed, match=r"^the first host disappeared: it was killed$"):
+        Hosts().join(Position(1, 2), JaxEntry, pair.run, lambda: None)
+    pair.run.write_exit_record(ExitRecord(1, 0, 0.0))
+    pair.run.events.write_bytes(encode(RunFinished(time=1.0, state="stopped", step=0)))
+    with pytest.raises(Interrupted) as interruption:
+        Hosts().join(Position(1, 2), JaxEntry, pair.run, lambda: None)
+    assert interruption.value.request == "stop"
 
 
 def test_who_is_ready_waits_for_the_first_and_ends_as_it_did(pair: Pair):
@@ -220,46 +213,26 @@ def test_a_checkpoint_that_is_there_is_written_by_nobody(pair: Pair):
 def test_all_hosts_read_the_same_groups_of_losses(pair: Pair, tmp_path: Path):
     hours = iter([0.0, 0.1, 0.1, 0.2, 9.0, 9.0, 9.0, 9.0])
     first, other = Reading(), Reading()
-    for engine, hosts, clock in ((first, pair.first, lambda: next(hours)), (other, pair.other, lambda: 0.0)):
+    for engine, group, clock in ((first, pair.first, lambda: next(hours)), (other, pair.other, lambda: 0.0)):
         log = EventLog(tmp_path / f"{id(engine)}.jsonl")
-        waiting = PendingSteps(engine, log, clock, hosts)  # type: ignore[arg-type]
+        waiting = PendingSteps(engine, log, clock, group)  # type: ignore[arg-type]
         for step in range(1, 4):
             waiting.add(step_finished(step), StepResult(1.0, 1.0))
         log.close()
     assert first.groups == other.groups == [1, 2]
 
 
-def test_a_process_that_was_killed_is_known_from_its_record(pair: Pair, until: Until):
+def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
+    mistake, torn = KeyError("own"), ConnectionError("closed by peer\nin a file")
+    assert pair.first.cause(mistake, pair.run) is mistake
+    sentence = "another host of the run is gone, or cannot be reached (closed by peer)"
+    assert str(pair.first.cause(torn, pair.run)) == sentence
     own = pair.run.host(1)
     own.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
     own.write_exit_record(ExitRecord(1, -9, 0.0, "the engine process was killed (SIGKILL)"))
-    until(lambda: _raised(pair.first.check))
-    with pytest.raises(RunFailed, match=r"host 1 disappeared: the engine process was killed \(SIGKILL\)"):
-        pair.first.check()
-
-
-def test_a_host_without_a_sign_of_life_is_lost(
-    pair: Pair, until: Until, monkeypatch: pytest.MonkeyPatch
-):  # fmt: skip
-    assert pair.other._watch is not None
-    pair.other._watch._over.set()
-    monkeypatch.setattr(host_watch, "LOST_SECONDS", 0.1)
-    until(lambda: _raised(pair.first.check))
-    with pytest.raises(RunFailed, match=r"host 1 has not responded for 0\.1 seconds"):
-        pair.first.check()
-
-
-def test_who_cannot_end_by_itself_is_ended(pair: Pair, until: Until):
-    pair.other.leave("failed", "no rows")
-    until(lambda: pair.ended)
-    assert str(pair.ended[0]) == "host 1 failed: no rows"
-
-
-def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
-    pair.other.leave("failed", "no rows")
-    assert str(pair.first.cause(ConnectionError("closed by peer"))) == "host 1 failed: no rows"
-    mistake = KeyError("own")
-    assert pair.first.cause(mistake) is mistake
+    assert str(pair.first.cause(torn, pair.run)) == "host 1 disappeared: the engine process was killed (SIGKILL)"
+    own.events.write_bytes(encode(RunFinished(time=1.0, state="failed", step=3, message="the disk is full")))
+    assert str(pair.first.cause(torn, pair.run)) == "host 1 disappeared: the disk is full"
 
 
 class Reading:
@@ -281,11 +254,3 @@ def step_finished(step: int) -> StepFinished:
     return StepFinished(
         time=0.0, step=step, epoch=1.0, loss=None, learning_rate=0.1, gradient_norm=None, rows=8, tokens=80, seconds=0.1
     )
-
-
-def _raised(check: Callable[[], None]) -> bool:
-    try:
-        check()
-    except RunFailed:
-        return True
-    return False

@@ -25,6 +25,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 from backend.data.batches import process_share
 from backend.engines.engine import Batch
+from backend.engines.hosts import TCP
 from backend.engines.torch.inputs import valid_rows
 
 _ANY_TIME = timedelta(days=3650)
@@ -37,7 +38,6 @@ _LARGE = 1 << 18
 """Numbers in a gradient that is summed where it is; smaller ones are copied into one."""
 _PLACE = re.compile(r"^\[[^\]]*\] *")
 """The line of gloo's source code, before what it says."""
-TCP = "tcp://"
 _LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 
 
