@@ -37,6 +37,7 @@ PLUGGED = {
     "optimizer": ("title", "description", "Settings", "state_per_weight", "make"),
     "metric": ("title", "tasks", "greater_is_better", "score"),
     "mirror": ("title", "description", "Settings", "check", "open"),
+    "launcher": ("title", "description", "check", "script", "submit", "look_up", "stop"),
 }  # fmt: skip
 """Kinds that installed packages may add to (a metric of theirs is measured where a spec names it), as entry points of `burnish.<kind>s`, and what such an object must have."""
 
@@ -71,6 +72,11 @@ def all_of(kind: str) -> dict[str, Any]:
     """Every member of a kind by name, imported; broken plugins are left out."""
     usable = [name for name in names(kind) if name not in _plugins(kind) or not _load(kind, name)[1]]
     return {name: find(kind, name, kind) for name in usable}
+
+
+def is_plugin(kind: str, name: str) -> bool:
+    """Whether an installed package has added that member."""
+    return name in _plugins(kind)
 
 
 def problems() -> list[str]:
@@ -130,7 +136,7 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
     entry = _plugins(kind)[name]
     try:
         found = entry.load()
-    except Exception as error:  # another's code may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # another's code may raise anything while it is imported
         reason = (str(error).splitlines() or [""])[0]
         return None, message(
             "{kind} cannot be loaded ({class_name}: {reason})",

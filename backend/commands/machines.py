@@ -127,7 +127,7 @@ def _machines_arguments(parser: ArgumentParser) -> None:
     adding.add_argument("--checkpoints", action=BooleanOptionalAction, help="also copy checkpoints back")
     adding.add_argument("--ssh-config", metavar="FILE", help="a configuration file for ssh other than your own")
     adding.add_argument(
-        "--scheduler", metavar="slurm|ray", help="submit runs as jobs of a Slurm cluster, or of a Ray cluster"
+        "--scheduler", metavar="NAME", help="submit runs as jobs: slurm, ray, or the launcher of an installed package"
     )
     adding.add_argument("--partition", help="the partition for jobs")
     adding.add_argument("--account", help="the account that jobs are charged to")
@@ -269,6 +269,7 @@ def _list(found: "dict[str, Machine]", as_json: bool) -> int:
 def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
     from backend.contract import machines
     from backend.contract.spec.section import validate
+    from backend.remote import schedulers
 
     given = {
         "address": arguments.address,
@@ -283,6 +284,7 @@ def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
     if not values.get("address") and not values.get("scheduler"):
         raise InputError("{name}: give its address, for example --address user@host", name=arguments.name)
     machine = validate(machines.Machine, values, arguments.name)
+    schedulers.check_known(machine.scheduler)
     machines.write_machines({**found, arguments.name: machine})
     print(
         f"{arguments.name} is saved in {machines.machines_file()}; try it with: burnish machines check {arguments.name}"

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -35,8 +34,8 @@ class Machine(Section):
     """Also copy the checkpoints back when a run has ended."""
     ssh_config: str = Field("", title="ssh configuration", max_length=1000)
     """A configuration file for `ssh` other than your own."""
-    scheduler: Literal["", "slurm", "ray"] = Field("", title="Scheduler")
-    """What starts runs there: empty for Burnish itself, `slurm` or `ray` for a job of such a cluster."""
+    scheduler: str = Field("", title="Scheduler", pattern=r"^[a-z0-9_-]{0,40}$")
+    """What starts runs there: empty for Burnish itself, `slurm` or `ray` for a job of such a cluster, or the launcher of an installed package."""
     partition: str = Field("", title="Partition", max_length=200)
     """The partition for jobs, if it is not the cluster's default."""
     account: str = Field("", title="Account", max_length=200)

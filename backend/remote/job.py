@@ -1,10 +1,14 @@
 """The job of a run on a cluster: when its scheduler is asked, and how a pending job is cancelled."""
 
+import shlex
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.job import JobRecord
 
@@ -66,3 +70,20 @@ class Job(ABC):
     def is_pending(self) -> bool:
         """Whether it waits for its turn."""
         return self.state in self.PENDING_STATES
+
+
+def entrypoint(setup: str, program: str, run: Path, options: Sequence[str]) -> str:
+    """The command of a run's job, which a shell reads: it checks the spec, then trains."""
+    return in_folder(setup, run, f"exec {shlex.quote(program)} resume {shlex.join([str(run), *options])}")
+
+
+def in_folder(setup: str, folder: Path, command: str) -> str:
+    """A command for a job, which is given a shell, in the folder and with the machine's set-up commands."""
+    place = shlex.quote(str(folder))
+    missing = shlex.quote(
+        message(
+            "the cluster does not see {folder}; choose a folder on storage that all of its nodes share", folder=folder
+        )
+    )
+    lines = [f"cd {place} 2> /dev/null || {{ echo {missing} >&2; exit 2; }}", setup, command]
+    return f"exec sh -c {shlex.quote(chr(10).join(filter(None, lines)))}"

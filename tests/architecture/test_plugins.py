@@ -7,9 +7,10 @@ import pytest
 from backend.data.sources.source import Source
 from backend.engines.torch.optimizers.optimizer import OptimizerEntry
 from backend.registry import PLUGGED
+from backend.remote.added_jobs import JobLauncher
 from backend.tasks.task import Task
 
-PROTOCOLS: dict[str, Any] = {"task": Task, "source": Source, "optimizer": OptimizerEntry}
+PROTOCOLS: dict[str, Any] = {"task": Task, "source": Source, "optimizer": OptimizerEntry, "launcher": JobLauncher}
 
 NOT_ASKED = {"settings", "examples", "trained_architecture", "row_view", "hub_filter"}
 """What an instance has, and what an older package may leave out: the catalog has a default for each."""

@@ -65,6 +65,7 @@ class MachinesCard(Card):
         super().__init__(tr("Other machines"))
         self._client = client
         self._machines: dict[str, dict[str, object]] = {}
+        self._schedulers = dict(SCHEDULERS)
         self._checked = ""
         """The machine on which Burnish would be installed."""
         self.add(label(EXPLANATION, "faint", wrap=True))
@@ -129,6 +130,7 @@ class MachinesCard(Card):
     def show_machines(self, answer: MachineList) -> None:
         """Show a line for each."""
         self._machines = answer.machines
+        self._add_launchers(answer.launchers)
         while (item := self.lines.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -136,6 +138,13 @@ class MachinesCard(Card):
         for name in answer.machines:
             self.lines.addWidget(self._line(name))
         self._show_possible()
+
+    def _add_launchers(self, launchers: dict[str, str]) -> None:
+        """Offer the schedulers that installed packages add."""
+        for key, title in launchers.items():
+            self._schedulers[key] = title
+            if self.scheduler.findData(key) < 0:
+                self.scheduler.addItem(tr("Submit runs to {title}", title=title), key)
 
     def _line(self, name: str) -> QWidget:
         line = QWidget()
@@ -145,7 +154,7 @@ class MachinesCard(Card):
         row.addWidget(label(name, "strong"))
         address, scheduler = self._machines[name]["address"], self._machines[name]["scheduler"]
         place = self._machines[name].get("dashboard") or address or tr("this computer")
-        parts = [str(place), SCHEDULERS.get(str(scheduler), "")]
+        parts = [str(place), self._schedulers.get(str(scheduler), str(scheduler))]
         row.addWidget(ElidedLabel(" · ".join(filter(None, parts)), "muted"), 1)
         check = IconButton(tr("Check"), "refresh", clicked=partial(self.check, name))
         check.setAccessibleName(tr("Check {name}", name=name))
@@ -166,7 +175,10 @@ class MachinesCard(Card):
             field.setText(str(self._machines[name][key]))
         self.script_lines.setPlainText(str(self._machines[name]["script_lines"]))
         self.open_cluster.setChecked(bool(self._machines[name]["open_cluster"]))
-        self.scheduler.setCurrentIndex(self.scheduler.findData(self._machines[name]["scheduler"]))
+        scheduler = str(self._machines[name]["scheduler"])
+        if self.scheduler.findData(scheduler) < 0:  # its package is not installed here
+            self._add_launchers({scheduler: scheduler})
+        self.scheduler.setCurrentIndex(self.scheduler.findData(scheduler))
         self.address.setFocus()
 
     def _text_fields(self) -> dict[str, QLineEdit]:
@@ -261,7 +273,7 @@ class MachinesCard(Card):
         for each, fields in JOB_FIELDS.items():
             for key in fields:
                 self.form.setRowVisible(self.job[key], scheduler == each)
-        self.form.setRowVisible(self.script_lines, scheduler == "slurm")
+        self.form.setRowVisible(self.script_lines, scheduler not in ("", "ray"))
         self.form.setRowVisible(self.open_cluster, scheduler == "ray")
         place = self.job["dashboard"] if scheduler == "ray" else self.address
-        self.save_button.setEnabled(bool(name and (scheduler == "slurm" or place.text().strip())))
+        self.save_button.setEnabled(bool(name and (scheduler not in ("", "ray") or place.text().strip())))

@@ -10,6 +10,8 @@ class MachineList(msgspec.Struct, frozen=True):
     """Every described machine: its name and its settings, as in `contract.machines.Machine`."""
 
     machines: dict[str, dict[str, Any]]
+    launchers: dict[str, str] = {}
+    """Schedulers that installed packages add: name and title."""
 
 
 class MachineConsent(msgspec.Struct, frozen=True):

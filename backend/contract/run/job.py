@@ -41,7 +41,7 @@ class JobRecord:
     ends: float = 0.0
     """When it reaches its time limit; 0 if it has none, or has not started."""
     scheduler: str = "slurm"
-    """Whose job it is: `slurm` or `ray`."""
+    """Whose job it is: `slurm`, `ray`, or the launcher of an installed package."""
 
     def describe_waiting(self) -> str:
         """`waits in Slurm (job 12): no free resources yet; expected to start at 2026-11-27 15:30`."""
@@ -49,6 +49,8 @@ class JobRecord:
         values = {"job": self.job[:MOST_LETTERS], "reason": reason}
         if self.scheduler == "ray":
             return message("waits in Ray (job {job}): {reason}", **values)
+        if self.scheduler != "slurm":
+            return message("waits in {name} (job {job}): {reason}", **values, name=self.scheduler[:MOST_LETTERS])
         if time := _local_time(self.starts):
             return message("waits in Slurm (job {job}): {reason}; expected to start at {time}", **values, time=time)
         return message("waits in Slurm (job {job}): {reason}", **values)
@@ -58,6 +60,8 @@ class JobRecord:
         job = self.job[:MOST_LETTERS]
         if self.scheduler == "ray":
             return message("Ray job {job}", job=job)
+        if self.scheduler != "slurm":
+            return message("{name} job {job}", name=self.scheduler[:MOST_LETTERS], job=job)
         if time := _local_time(self.ends):
             return message("Slurm job {job}, until {time}", job=job, time=time)
         return message("Slurm job {job}", job=job)

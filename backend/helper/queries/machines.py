@@ -5,17 +5,19 @@ from backend.contract.rpc.machines import MachineConsent, MachineList, MachineSt
 from backend.contract.rpc.protocol import Progress
 from backend.contract.spec.section import validate
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
-from backend.remote import connection, installation
+from backend.remote import added_jobs, connection, installation, schedulers
 
 
 def _machines(arguments: Arguments, report: ReportProgress) -> MachineList:
-    return MachineList({name: machine.model_dump() for name, machine in machines.read_machines().items()})
+    described = {name: machine.model_dump() for name, machine in machines.read_machines().items()}
+    return MachineList(described, {name: added_jobs.find(name).title for name in added_jobs.names()})
 
 
 def _save(arguments: Arguments, report: ReportProgress) -> MachineList:
     name = require(arguments, "name")
     machines.check_name(name)
     machine = validate(machines.Machine, require(arguments, "settings", dict))
+    schedulers.check_known(machine.scheduler)
     machines.write_machines({**machines.read_machines(), name: machine})
     return _machines(arguments, report)
 

@@ -1,6 +1,8 @@
 """The card of other machines on the Settings page, where a Ray cluster is described."""
 
 from app.pages.settings.machines_card import MachinesCard
+from backend.contract.machines import Machine
+from backend.contract.rpc.machines import MachineList
 
 
 def test_a_ray_cluster_is_described_by_its_dashboard(qtbot, context):
@@ -19,3 +21,18 @@ def test_a_ray_cluster_is_described_by_its_dashboard(qtbot, context):
     assert (card.job["dashboard"].text(), card.open_cluster.isChecked()) == ("http://head.invalid:8265", True)
     with qtbot.waitSignal(card.changed):
         card.remove("ray")
+
+
+def test_schedulers_of_installed_packages_are_offered(qtbot, context):
+    card = MachinesCard(context.client)
+    qtbot.addWidget(card)
+    there = {name: Machine(scheduler=name).model_dump() for name in ("kubernetes", "gone")}
+    for _ in range(2):
+        card.show_machines(MachineList(there, {"kubernetes": "Kubernetes"}))
+    assert card.scheduler.count() == 4
+    card.edit("kubernetes")
+    assert card.scheduler.currentText() == "Submit runs to Kubernetes"
+    assert card.form.isRowVisible(card.script_lines)
+    assert card.save_button.isEnabled()
+    card.edit("gone")
+    assert card.scheduler.currentData() == "gone"  # saving another setting does not change it
