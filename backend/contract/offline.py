@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from backend.contract.messages import message
 from backend.contract.places import is_offline
@@ -82,3 +82,11 @@ def _is_here(name: str) -> bool:
         return ipaddress.ip_address(name.partition("%")[0]).is_loopback
     except ValueError:
         return False
+
+
+def is_public(host: str) -> bool:
+    """Whether a host can be reached from everywhere; one whose name is unknown is not reached at all."""
+    with suppress(OSError, ValueError), allow_network():  # the user named it
+        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
+        return any(ipaddress.ip_address(one).is_global for one in found)
+    return False

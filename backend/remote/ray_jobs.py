@@ -5,13 +5,12 @@ https://docs.ray.io/en/latest/cluster/running-applications/job-submission/rest.h
 
 import http.client
 import io
-import ipaddress
 import json
 import os
 import re
 import secrets
 import shlex
-import socket
+import ssl
 import stat
 import time
 import urllib.error
@@ -34,7 +33,7 @@ from backend.contract.safe_files import user_path, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.contract.versions import same_major
 from backend.remote import protocol
-from backend.remote.job import Job
+from backend.remote.job import Job, entrypoint, in_folder
 
 DESCRIPTION = "ray.json"
 """The file of a run's folder with what its job was made of; no secret is in it."""
@@ -50,6 +49,8 @@ TOKEN, TOKEN_PATH, TOKEN_FILE = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "~/.ray
 """Where Ray itself looks for the token, in this order."""
 _JOB = re.compile(r"burnish-[0-9a-f]{12}")
 _ENDS = ("SUCCEEDED", "FAILED", "STOPPED", "GONE")
+_OTHER_NAME = (62, 64)
+"""OpenSSL's numbers for a certificate of another host name or IP address."""
 _NOT_FOUND = (126, 127)
 """What a shell exits with if a command is not there, or is not a program."""
 
@@ -83,7 +84,7 @@ def describe_job(machine: Machine) -> str:
 
 def is_job(script: str) -> bool:
     """Whether a script is the description of such a job."""
-    return script.startswith("{")
+    return script.startswith("{") and '"ray":' in script
 
 
 def read_description(text: str | bytes) -> Description:
@@ -105,31 +106,11 @@ def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     before, job = folder.job_record(), f"burnish-{secrets.token_hex(6)}"
     folder.write_job_record(JobRecord(job, scheduler="ray"))  # before the job could start
     try:
-        cluster.submit(job, entrypoint(description, folder.path, options), folder.name)
+        cluster.submit(job, entrypoint(description.setup, description.command, folder.path, options), folder.name)
     except InputError:
         if before is not None:
             folder.write_job_record(before)
         raise
-
-
-def entrypoint(description: Description, run: Path, options: Sequence[str]) -> str:
-    """The command of the job's driver, which a shell reads: it checks the spec, then trains in Ray's workers."""
-    return _in_folder(description, run, f"exec {_program(description)} resume {shlex.join([str(run), *options])}")
-
-
-def _program(description: Description) -> str:
-    return shlex.quote(description.command)
-
-
-def _in_folder(description: Description, folder: Path, command: str) -> str:
-    place = shlex.quote(str(folder))
-    missing = shlex.quote(
-        message(
-            "the cluster does not see {folder}; choose a folder on storage that all of its nodes share", folder=folder
-        )
-    )
-    lines = [f"cd {place} 2> /dev/null || {{ echo {missing} >&2; exit 2; }}", description.setup, command]
-    return f"exec sh -c {shlex.quote(chr(10).join(filter(None, lines)))}"
 
 
 def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Devices:
@@ -139,9 +120,11 @@ def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Dev
     version = cluster.connect()
     job, mark = f"burnish-{secrets.token_hex(6)}", f".check-{secrets.token_hex(6)}"
     unwritable = message("the cluster may not write to {folder}; change its permissions", folder=folder)
-    agent = f"exec {_program(description)} _agent {shlex.quote(str(folder))} < /dev/null"  # it greets, and ends
+    agent = (
+        f"exec {shlex.quote(description.command)} _agent {shlex.quote(str(folder))} < /dev/null"  # it greets, and ends
+    )
     command = f"{{ true > {mark}; }} 2> /dev/null || {{ echo {shlex.quote(unwritable)} >&2; exit 2; }}\n{agent}"
-    cluster.submit(job, _in_folder(description, folder, command), "check")
+    cluster.submit(job, in_folder(description.setup, folder, command), "check")
     try:
         state, details = _wait(cluster, job, beat)
         log = cluster.read_log(job)
@@ -272,6 +255,7 @@ class Cluster:
 
     def __init__(self, description: Description) -> None:
         self._address, self._is_open = description.ray, description.open_cluster
+        self._host = urlsplit(description.ray).hostname or ""
         self._token = ""
         self._is_checked = False
         self._web = urllib.request.build_opener(_NoRedirect)
@@ -283,7 +267,7 @@ class Cluster:
             self._token = read_token(self._address)
             self._refuse_plain_token()
             code, content = self._call("GET", "/api/version", b"")
-        elif _is_public(self._address) and not self._is_open:
+        elif offline.is_public(self._host) and not self._is_open:
             raise InputError(
                 "the Ray cluster at {address} is at a public address and asks for no token, so anyone can run programs "
                 "there; turn on its token authentication (RAY_AUTH_MODE=token), or agree with --open-cluster",
@@ -366,6 +350,24 @@ class Cluster:
                 return error.code, error.read(MOST_BYTES)
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
+            if isinstance(reason, ssl.SSLCertVerificationError) and reason.verify_code in _OTHER_NAME:
+                raise UnreachableError(
+                    "the certificate of the Ray cluster at {address} is for another name ({reason}); use the address that it names",
+                    address=self._address,
+                    reason=one_line(reason.verify_message).rstrip(".")[:200],
+                ) from None
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                raise UnreachableError(
+                    "the certificate of the Ray cluster at {address} is not trusted here ({reason}); name the file of the "
+                    "authority that signed it in SSL_CERT_FILE",
+                    address=self._address,
+                    reason=one_line(reason.verify_message)[:200],
+                ) from None
+            if isinstance(reason, ssl.SSLError) and reason.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+                raise UnreachableError(
+                    "{address} does not speak https; write the address with http, or turn on https there",
+                    address=self._address,
+                ) from None
             raise UnreachableError(
                 "no Ray cluster answers at {address} ({reason}); check the address, the network and whether Ray runs there",
                 address=self._address,
@@ -373,7 +375,7 @@ class Cluster:
             ) from None
 
     def _refuse_plain_token(self) -> None:
-        if urlsplit(self._address).scheme == "http" and _is_public(self._address) and not self._is_open:
+        if urlsplit(self._address).scheme == "http" and offline.is_public(self._host) and not self._is_open:
             raise InputError(
                 "the Ray cluster at {address} is at a public address without https, where others could read the token; use "
                 "an address with https or an ssh tunnel, or agree with --open-cluster",
@@ -429,15 +431,6 @@ def _check_token(token: str, place: str) -> str:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise InputError("{place} does not hold a token of Ray; write nothing else into it", place=place)
     return token
-
-
-def _is_public(address: str) -> bool:
-    """Whether a host can be reached from everywhere; one whose name is unknown is not reached at all."""
-    host = urlsplit(address).hostname or ""
-    with suppress(OSError, ValueError), offline.allow_network():
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
-        return any(ipaddress.ip_address(one).is_global for one in found)
-    return False
 
 
 def _parse(content: bytes) -> dict[str, Any]:

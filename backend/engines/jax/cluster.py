@@ -4,12 +4,15 @@ import ipaddress
 import os
 from typing import Any
 
+from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
 from backend.engines.hosts import Position
 
 NUMBER = "BURNISH_HOST"
 """Environment variable with this host's number; not in the spec, which is the same for all."""
+OPEN = "BURNISH_OPEN_COORDINATOR"
+"""Environment variable with which the user agrees to a coordinator at a public address; no spec can."""
 HEARTBEAT_SECONDS = 30
 """JAX ends the others if a process gives no sign of life for so long; a thread of its own gives it, whatever else that does."""
 LEAVE_SECONDS = 300
@@ -45,7 +48,19 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
             hosts=hosts,
             number=NUMBER,
         )
+    _refuse_public(coordinator)
     return Position(number, hosts, coordinator, timeout)
+
+
+def _refuse_public(coordinator: str) -> None:
+    if os.environ.get(OPEN) != "1" and offline.is_public(coordinator.rpartition(":")[0].strip("[]")):
+        raise InputError(
+            "hardware.coordinator: {coordinator} can be reached from everywhere, and JAX asks nobody for a password there; choose an "
+            "address that only your machines reach, or agree with {variable}=1",
+            "hardware.coordinator",
+            coordinator=coordinator,
+            variable=OPEN,
+        )
 
 
 def _check_count(wanted: int, there: int) -> None:

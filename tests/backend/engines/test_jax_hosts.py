@@ -191,6 +191,17 @@ def test_a_host_that_is_not_told_who_it_is_is_refused(
     assert refusal.value.field == field
 
 
+def test_a_coordinator_at_a_public_address_needs_consent(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(cluster.NUMBER, "0")
+    for address in ("8.8.8.8:8476", "[2001:4860:4860::8888]:8476"):
+        settings = Settings(hosts=2, coordinator=address)
+        with pytest.raises(InputError, match=r"^hardware\.coordinator: .* can be reached from everywhere"):
+            JaxEntry.position(settings)
+        with monkeypatch.context() as consent:
+            consent.setenv(cluster.OPEN, "1")
+            assert JaxEntry.position(settings).coordinator == address
+
+
 @pytest.mark.parametrize("address", ["10.0.0.1", "10.0.0.1:", ":8476", "host:http", "host:70000"])
 def test_an_address_without_a_port_is_refused(address: str):
     with pytest.raises(InputError, match=r"hardware\.coordinator: .* such as 10\.0\.0\.1:8476"):

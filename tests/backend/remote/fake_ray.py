@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -98,6 +99,13 @@ class FakeRay:
     def address(self) -> str:
         """Of its dashboard."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def use_https(self, certificate: Path, key: Path) -> None:
+        """Speak https with this certificate from now on."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._server.handle_error = lambda request, client_address: None  # a client may trust it not
 
     def close(self) -> None:
         """End it and its jobs."""

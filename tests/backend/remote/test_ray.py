@@ -29,6 +29,7 @@ from backend.contract.spec.section import validate
 from backend.launchers.launcher import launcher_of
 from backend.process_tree import processes
 from backend.remote import ray_jobs, schedulers
+from backend.remote.job import entrypoint
 from tests.backend.remote.fake_ray import FakeRay
 from tests.backend.remote.remote_runs import Burnish, losses
 
@@ -150,14 +151,7 @@ def _machine(ray: FakeRay, **settings: str) -> Machine:
 
 
 def _describe(ray: FakeRay, **settings: str) -> str:
-    return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}), {})
-
-
-def test_several_hosts_are_refused_before_anything_is_sent(burnish: Burnish, cluster: FakeRay, runs: Path, spec: Path) -> None:  # fmt: skip
-    jax = ("--set", "hardware.engine=jax", "--set", "hardware.hosts=2", "--set", "hardware.coordinator=127.0.0.1:1")
-    result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *jax)
-    assert (result.returncode, "JAX trains in one worker; set it to 1" in result.stderr) == (2, True)
-    assert cluster.seen == []
+    return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}))
 
 
 def test_launcher_of_a_job_is_the_driver_unless_the_folder_is_a_copy(tmp_path: Path) -> None:
@@ -251,6 +245,42 @@ def test_token_goes_to_a_public_address_only_by_https(ray: FakeRay, monkeypatch:
     assert [token for *_, token in ray.seen] == [""]
 
 
+@pytest.fixture
+def authority(ray: FakeRay, tmp_path: Path) -> Path:
+    """The cluster speaks https, with a certificate that nobody but itself has signed: this file."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=ray",
+               "-addext", "subjectAltName=DNS:ray.example,IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]  # fmt: skip
+    try:
+        subprocess.run(openssl, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("needs the program openssl")
+    ray.use_https(certificate, key)
+    return certificate
+
+
+def test_token_goes_by_https_to_a_cluster_whose_certificate_is_trusted(ray: FakeRay, authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    address, ray.token = _make_public(ray, monkeypatch).replace("http:", "https:"), SECRET
+    monkeypatch.setenv(ray_jobs.TOKEN, SECRET)
+    with pytest.raises(
+        InputError, match=r"certificate .* is not trusted here \(self-signed certificate\); name the file"
+    ):
+        _connect(ray, address=address)
+    assert ray.seen == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    assert _connect(ray, address=address) == "2.60.0"
+    assert ray.seen[-1] == ("GET", "/api/version", f"Bearer {SECRET}")
+    with pytest.raises(
+        InputError, match=r"certificate .* is for another name \(Hostname mismatch.*; use the address that"
+    ):
+        _connect(ray, address=address.replace("ray.example", "localhost"))
+
+
+def test_cluster_without_https_says_so(ray: FakeRay) -> None:
+    with pytest.raises(InputError, match="does not speak https; write the address with http"):
+        _connect(ray, address=ray.address.replace("http:", "https:"))
+
+
 def _make_public(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> str:
     look_up = socket.getaddrinfo
 
@@ -292,8 +322,7 @@ def test_ray_needs_a_dashboard() -> None:
 def test_hostile_names_stay_names_in_the_command_of_a_job(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    description = ray_jobs.Description("http://head:8265", command="printf")
-    command = ray_jobs.entrypoint(description, folder, ["--set", name])
+    command = entrypoint("", "printf", folder, ["--set", name])
     printed = subprocess.run(command.replace("printf resume", r'printf "%s\\n"'), shell=True, capture_output=True, text=True, check=True)  # fmt: skip
     assert printed.stdout.splitlines() == [str(folder), "--set", name]
     assert list(tmp_path.rglob("hacked")) == []
