@@ -249,18 +249,18 @@ def assert_same(folder: RunFolder, undisturbed: dict[str, Any]) -> None:
 Victims = dict[str, Callable[[Trial], list[int]]]
 
 
-def _engine(folder: RunFolder) -> list[int]:
+def engine_of(folder: RunFolder) -> list[int]:
     record = folder.process_record()
     return [record.engine_pid] if record and not folder.exit_record() else []
 
 
-def _supervisor(folder: RunFolder) -> list[int]:
+def supervisor_of(folder: RunFolder) -> list[int]:
     record = folder.process_record()
     return [record.supervisor_pid] if record and folder.life() == "alive" else []
 
 
-def _rank(folder: RunFolder, number: int) -> list[int]:
-    launchers = _engine(folder)
+def rank_of(folder: RunFolder, number: int) -> list[int]:
+    launchers = engine_of(folder)
     return [
         one.pid for one in process_tree.processes() if one.parent in launchers and f"--rank {number}" in " ".join(one.command)
     ]  # fmt: skip
@@ -270,7 +270,7 @@ def _commands(trial: Trial) -> list[int]:
     return [process.pid for process in trial.followers()]
 
 
-def _named(trial: Trial, word: str) -> list[int]:
+def processes_named(trial: Trial, word: str) -> list[int]:
     return [pid for pid, command in trial.processes().items() if word in command]
 
 
@@ -297,31 +297,28 @@ def _prepare_nothing(burnish: Burnish) -> None:
 
 def _prepare_ssh(burnish: Burnish) -> None:
     """A machine `lab` that is this computer with another home, behind a program `ssh` of the test's own."""
-    far = burnish.home / "far"
-    programs = burnish.home / "bin"
-    programs.mkdir()
+    describe_machine(burnish, address="someone@lab")
     _write_program(
-        programs / "ssh",
+        burnish.home / "bin" / "ssh",
         f'[ -e "{burnish.home}/no-network" ] && exit 255',
         f'exec {shlex.join([sys.executable, "-S", "-E", str(Path(__file__).with_name("connection.py"))])} "$@"',
     )
+    burnish.environment["PATH"] = f"{burnish.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+
+def describe_machine(burnish: Burnish, **settings: object) -> None:
+    """The machine `lab` with these settings, and a `burnish` of its own with another home."""
+    far, programs = burnish.home / "far", burnish.home / "bin"
+    programs.mkdir()
     _write_program(
         programs / "burnish",
-        f"export HOME={shlex.quote(str(far))} BURNISH_CACHE={shlex.quote(str(far / 'cache'))}",
+        f"export HOME={shlex.quote(str(far))} BURNISH_CACHE={shlex.quote(str(far / 'cache'))} {MARKER}={shlex.quote(str(burnish.home))}",
         f'exec {shlex.join(python_command("backend"))} "$@"',
     )
-    burnish.environment |= {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "BURNISH_CONFIG": str(burnish.home / "config"),
-    }
+    burnish.environment["BURNISH_CONFIG"] = str(burnish.home / "config")
     os.environ["BURNISH_CONFIG"] = burnish.environment["BURNISH_CONFIG"]  # undone by the fixture
-    write_machines(
-        {
-            "lab": Machine.model_validate(
-                {"address": "someone@lab", "folder": str(far / "burnish"), "command": str(programs / "burnish")}
-            )
-        }
-    )
+    own = {"folder": str(far / "burnish"), "command": str(programs / "burnish"), **settings}
+    write_machines({"lab": Machine.model_validate(own)})
 
 
 def _set_clock(burnish: Burnish, offset: float) -> None:
@@ -342,8 +339,8 @@ LOCAL = Launcher(
     (),
     _prepare_nothing,
     {
-        "engine": lambda trial: _engine(trial.folder),
-        "supervisor": lambda trial: _supervisor(trial.folder),
+        "engine": lambda trial: engine_of(trial.folder),
+        "supervisor": lambda trial: supervisor_of(trial.folder),
         "command": _commands,
     },
     5,
@@ -355,10 +352,10 @@ PROCESSES = Launcher(
     (),
     _prepare_nothing,
     {
-        "rank 0": lambda trial: _rank(trial.folder, 0),
-        "rank 1": lambda trial: _rank(trial.folder, 1),
-        "engine": lambda trial: _engine(trial.folder),
-        "supervisor": lambda trial: _supervisor(trial.folder),
+        "rank 0": lambda trial: rank_of(trial.folder, 0),
+        "rank 1": lambda trial: rank_of(trial.folder, 1),
+        "engine": lambda trial: engine_of(trial.folder),
+        "supervisor": lambda trial: supervisor_of(trial.folder),
     },
     5,
     {"here": "runs"},
@@ -370,12 +367,12 @@ SSH = Launcher(
     ("--on", "lab"),
     _prepare_ssh,
     {
-        "engine there": lambda trial: _engine(trial.there),
-        "supervisor there": lambda trial: _supervisor(trial.there),
-        "agent": lambda trial: _named(trial, "_agent"),
-        "connection": lambda trial: _named(trial, "connection.py"),
-        "mirror": lambda trial: _engine(trial.folder),
-        "supervisor": lambda trial: _supervisor(trial.folder),
+        "engine there": lambda trial: engine_of(trial.there),
+        "supervisor there": lambda trial: supervisor_of(trial.there),
+        "agent": lambda trial: processes_named(trial, "_agent"),
+        "connection": lambda trial: processes_named(trial, "connection.py"),
+        "mirror": lambda trial: engine_of(trial.folder),
+        "supervisor": lambda trial: supervisor_of(trial.folder),
         "command": _commands,
     },
     10,

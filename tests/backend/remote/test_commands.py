@@ -3,10 +3,6 @@
 import json
 import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,10 +11,10 @@ import pytest
 from backend.contract import spec_file
 from backend.contract.machines import Machine, machines_file, write_machines
 from backend.contract.run.folder import RunFolder, run_folders
+from tests.backend.remote import clusters
 from tests.backend.remote.remote_runs import Burnish, losses
 
 Until = Callable[[Callable[[], object]], None]
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin{os.pathsep}/sbin")
 
 
 # Machines
@@ -201,39 +197,14 @@ def test_run_is_ended_there_at_once(burnish: Burnish, machine: Machine, runs: Pa
 def sshd(tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A real ssh server with keys of its own at a local port; `lab` is reached through it."""
     monkeypatch.setenv("PATH", os.environ["PATH"].partition(os.pathsep)[2])  # no longer the program of the test
-    assert SSHD
-    for name in ("host_key", "client_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
-    port = _free_port()
-    (tmp_path / "authorized_keys").write_bytes((tmp_path / "client_key.pub").read_bytes())
-    host_key = (tmp_path / "host_key.pub").read_text()
-    (tmp_path / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}")
-    (tmp_path / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host_key\nAuthorizedKeysFile {tmp_path}/authorized_keys\n"
-        f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-    )
-    (tmp_path / "ssh_config").write_text(
-        f"Host lab\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {tmp_path}/client_key\n  IdentitiesOnly yes\n"
-        f"  UserKnownHostsFile {tmp_path}/known_hosts\n"
-    )
-    setup = f"export OMP_NUM_THREADS=1 BURNISH_CACHE='{tmp_path}/cache'"  # a real server passes no variables on
-    own = {"address": "lab", "ssh_config": str(tmp_path / "ssh_config"), "setup": setup}
-    write_machines({"lab": machine.model_copy(update=own)})
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    server = subprocess.Popen([SSHD, "-D", "-f", tmp_path / "sshd_config", "-E", tmp_path / "sshd.log"])
-    yield
-    server.terminate()
-    server.wait()
+    with clusters.sshd(tmp_path) as configuration:
+        setup = f"export OMP_NUM_THREADS=1 BURNISH_CACHE='{tmp_path}/cache'"  # a real server passes no variables on
+        own = {"address": "lab", "ssh_config": str(configuration), "setup": setup}
+        write_machines({"lab": machine.model_copy(update=own)})
+        yield
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-needs_sshd = pytest.mark.skipif(SSHD is None or sys.platform == "win32", reason="needs the program sshd")
+needs_sshd = pytest.mark.skipif(bool(clusters.missing("sshd")), reason=clusters.missing("sshd"))
 
 
 @pytest.mark.slow

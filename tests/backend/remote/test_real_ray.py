@@ -1,17 +1,10 @@
 """Tests with a real Ray cluster on this computer, with a token: runs train in its workers, obey, and survive what is killed."""
 
-import importlib.util
 import os
-import secrets
 import shlex
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -21,76 +14,28 @@ from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.spec.section import validate
 from backend.remote import ray_jobs
+from tests.backend.remote import clusters
+from tests.backend.remote.clusters import wait_for
 from tests.backend.remote.remote_runs import Burnish, losses
 
 Until = Callable[[Callable[[], object]], None]
 ENDLESS = ("--set", "training.max_steps=100000", "--set", "training.epochs=10000", "--set", "evaluation.every=never")
 LONGER = ("--set", "training.max_steps=60", "--set", "training.epochs=100", "--set", "evaluation.every=20")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray (pip install burnish[ray])"),
-]
+LACKING = clusters.missing("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.skipif(bool(LACKING), reason=LACKING)]
 
 
 @pytest.fixture(scope="module")
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a cluster of two nodes with two CPUs each; its token is in `RAY_AUTH_TOKEN`."""
-    folder, short = tmp_path_factory.mktemp("ray"), TemporaryDirectory(prefix="ray-")  # the paths of sockets are short
-    os.environ[ray_jobs.TOKEN] = secrets.token_hex(16)
-    port, http = _free_port(), _free_port()
-    environment = {
-        **os.environ,
-        "RAY_AUTH_MODE": "token",
-        "RAY_memory_monitor_refresh_ms": "0",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "HOME": str(folder),
-    }
-    program = str(Path(sys.executable).with_name("ray"))
-    shared = ["--num-cpus=2", "--num-gpus=0", "--block", "--disable-usage-stats"]
-    head = ["--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--dashboard-host=127.0.0.1",
-            f"--dashboard-port={http}", f"--temp-dir={short.name}"]  # fmt: skip
-    nodes = [_start([program, "start", *head, *shared], environment, folder / "head.log")]
-    _wait_for(lambda: _is_open(port) and _is_open(http), 120)
-    nodes.append(_start([program, "start", f"--address=127.0.0.1:{port}", *shared], environment, folder / "node.log"))
-    yield f"http://127.0.0.1:{http}"
-    for node in reversed(nodes):
-        family = [node, *node.children(recursive=True)]
-        for process in family:
-            process.terminate()
-        for process in psutil.wait_procs(family[1:], 20)[1]:
-            process.kill()
-        node.wait(20)
-    short.cleanup()
-    del os.environ[ray_jobs.TOKEN]
-
-
-def _start(command: list[str], environment: dict[str, str], log: Path) -> psutil.Popen:
-    with log.open("wb") as file:
-        return psutil.Popen(command, env=environment, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _wait_for(is_true: Callable[[], object], seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.1)
+    with clusters.ray(tmp_path_factory.mktemp("ray")) as (address, token), pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ray_jobs.TOKEN, token)
+        yield address
 
 
 @pytest.fixture
 def until() -> Until:
-    return lambda is_true: _wait_for(is_true, 240)
+    return lambda is_true: wait_for(is_true, 240)
 
 
 @pytest.fixture
@@ -134,6 +79,17 @@ def test_check_runs_a_job(burnish: Burnish, cluster: str, until: Until) -> None:
     result = burnish("machines", "check", "cluster")
     assert result.returncode == 0, result.stderr
     assert "Ray 2." in result.stdout
+
+
+def test_two_workers_are_two_hosts_of_jax(burnish: Burnish, cluster: str, runs: Path, spec: Path, place: Path) -> None:
+    jax = ("--set", "hardware.engine=jax", "--set", "model.dropout=0")  # its masks depend on the devices
+    result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", *LONGER, *jax, "--set", "hardware.hosts=2")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert burnish("train", spec, "--run-folder", runs / "here", *LONGER, *jax).returncode == 0
+    there, here = RunFolder(runs / "there"), RunFolder(runs / "here")
+    assert losses(there) == pytest.approx(losses(here), abs=1e-4)
+    assert len(losses(there)) == 60
+    assert losses(run_folders(place / "runs")[0].host(1)) == losses(there)
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("torch", 1), ("torch", 2), ("torch", 3), ("jax", 1)])

@@ -2,10 +2,6 @@
 
 import getpass
 import json
-import os
-import platform
-import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,74 +11,21 @@ import pytest
 
 from backend.contract.machines import Machine, read_machines, write_machines
 from backend.contract.run.folder import RunFolder, run_folders
+from tests.backend.remote import clusters
+from tests.backend.remote.clusters import wait_for
 from tests.backend.remote.remote_runs import Burnish, losses
 
 Until = Callable[[Callable[[], object]], None]
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
-PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin"])
 ENDLESS = ("--set", "training.max_steps=1000000", "--set", "evaluation.every=never")
-missing = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(missing), reason=f"needs the programs {', '.join(missing)} (slurmctld, slurmd, munge)"),
-]
+LACKING = clusters.missing("slurm")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(LACKING), reason=LACKING)]
 
 
 @pytest.fixture(scope="module")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The configuration of a running cluster with processes and folders of its own."""
-    folder = tmp_path_factory.mktemp("slurm")
-    folder.chmod(0o755)
-    (folder / "munge").mkdir(mode=0o700)
-    (folder / "munge" / "key").write_bytes(os.urandom(128))
-    (folder / "munge" / "key").chmod(0o600)
-    name, user = platform.node().partition(".")[0], getpass.getuser()
-    path = folder / "slurm.conf"
-    path.write_text(f"""\
-ClusterName=test
-SlurmctldHost={name}(127.0.0.1)
-SlurmctldPort={_free_port()}
-SlurmdPort={_free_port()}
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket,cred_expire=5
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
-MpiDefault=none
-ReturnToService=2
-KillWait=10
-NodeName={name} NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000
-PartitionName=debug Nodes={name} Default=YES MaxTime=INFINITE State=UP
-""")
-    (folder / "state").mkdir()
-    (folder / "spool").mkdir()
-    munge = folder / "munge"
-    commands = (
-        ["munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket",
-         f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed"],
-        ["slurmctld", "-D", "-f", str(path)],
-        ["slurmd", "-D", "-f", str(path)],
-    )  # fmt: skip
-    environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(path)}
-    running = []
-    for command in commands:
-        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        _wait_for(lambda: (munge / "socket").exists())
-    _wait_for(lambda: b"idle" in subprocess.run(["sinfo", "-h"], env=environment, capture_output=True).stdout)
-    yield path
-    for process in reversed(running):
-        process.terminate()
-        process.wait()
+    with clusters.slurm(tmp_path_factory.mktemp("slurm")) as path:
+        yield path
 
 
 @pytest.fixture
@@ -93,20 +36,7 @@ def cluster(configuration: Path, machine: Machine, tmp_path: Path, monkeypatch: 
     write_machines({"cluster": machine.model_copy(update={"address": "", "scheduler": "slurm", "time": "10"})})
     yield
     subprocess.run(["scancel", "--user", getpass.getuser()], check=True)
-    _wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True).stdout)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True).stdout)
 
 
 def _state(burnish: Burnish, folder: RunFolder) -> str:
@@ -184,7 +114,7 @@ def test_job_waits_for_another_and_leaves_the_queue(burnish: Burnish, runs: Path
     whole = subprocess.run(
         ["sbatch", "--parsable", "--exclusive", "--wrap", "sleep 600"], capture_output=True, cwd=spec.parent
     )
-    _wait_for(lambda: b" R " in subprocess.run(["squeue", "-h"], capture_output=True).stdout)
+    wait_for(lambda: b" R " in subprocess.run(["squeue", "-h"], capture_output=True).stdout)
     burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach")
     near = RunFolder(runs / "there")
     until(near.waits)
