@@ -10,7 +10,7 @@ RUFF := .venv/bin/ruff
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all faults check format docs texts screenshots results lock clean moved
+.PHONY: help demo test test-all faults clusters check format docs texts screenshots results lock clean moved
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -21,11 +21,14 @@ demo: $(STAMP) ## run the demo: in the window, or in the terminal if there is no
 test: $(STAMP) ## run every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
 	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-test-all: $(STAMP) ## also run the slow tests, such as every hostile input with every command (hours); takes ARGS too
+test-all: clusters ## also run the slow tests, such as every hostile input with every command (hours); takes ARGS too
 	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal -m "slow or not slow" $(ARGS)
 
-faults: $(STAMP) ## kill every process of real runs, fill their disks, delete their folders (an hour); ARGS="--faults-seed N" repeats one
+faults: clusters ## kill every process of real runs, fill their disks, delete their folders (an hour); ARGS="--faults-seed N" repeats one
 	@$(PYTHON) -m pytest tests/faults -q -n auto --maxprocesses 2 --dist worksteal -m "slow or not slow" $(ARGS)
+
+clusters: $(STAMP) ## install an ssh server, Slurm and Ray for test-all and faults, where that is possible
+	@sh packaging/clusters.sh
 
 check: $(STAMP) ## check format, lint, import contracts and types, and run the quick tests
 	@$(RUFF) format --check .

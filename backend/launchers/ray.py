@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 STORAGE = "ray"
 """The folder in the run's, in which Ray Train makes sure that all nodes share it; it is removed at the end."""
 POLL_SECONDS = 0.2
+NOTICE_SECONDS = 2.0
+"""How often to look whether a node is about to leave; clouds tell half a minute before, or more."""
 _ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds our packages."""
 
@@ -91,20 +93,24 @@ class Ray:
 def _train(folder: RunFolder, spec: RunSpec) -> "int | tuple[int, Death]":
     """Train in workers. Returns the run's exit code, or the rank and the death of a process. Raises RunFailed."""
     from ray.exceptions import RayError
-    from ray.train import TrainingFailedError, WorkerGroupError
+    from ray.train import PreemptionError, TrainingFailedError, WorkerGroupError
 
     from backend.hardware.devices import count_hosts, count_processes
+    from backend.training.processes import Death
 
     count = max(count_processes(spec.hardware), count_hosts(spec.hardware))
     with _cluster():
         resources = _resources(folder, spec, count)
         _warn_of_wait(folder, resources, count)
-        watch = threading.Thread(target=_end_while_waiting, args=(folder,), daemon=True)
-        watch.start()
+        for watch in (_end_while_waiting, _save_before_nodes_leave):
+            threading.Thread(target=watch, args=(folder,), daemon=True).start()
         try:
             return int(_trainer(folder, spec, count, resources).fit().return_value)
         except WorkerGroupError as error:
             return _find_death(error.worker_failures)
+        except PreemptionError as error:
+            rank = next(iter(error.preemption_info.preempted_ranks), 0)
+            return rank, Death(-signal.SIGKILL, sentence=message("the cluster took its node away"))
         except (TrainingFailedError, RayError) as error:
             raise RunFailed(
                 "Ray could not train the run ({error})", "ray", error=redact(first_line(error)),
@@ -167,7 +173,7 @@ def _warn_of_wait(folder: RunFolder, resources: Mapping[str, float], count: int)
 
 def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[str, float]) -> Any:
     """The trainer of Ray Train that starts a process of the run in each of its workers, or with JAX a host."""
-    from ray.train import RunConfig, ScalingConfig
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.backend import Backend, BackendConfig
     from ray.train.v2.api.data_parallel_trainer import (
         DataParallelTrainer,
@@ -202,7 +208,9 @@ def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[st
         scaling_config=ScalingConfig(
             num_workers=count, use_gpu="GPU" in resources, resources_per_worker=dict(resources)
         ),
-        run_config=RunConfig(name=STORAGE, storage_path=str(folder.path)),
+        run_config=RunConfig(
+            name=STORAGE, storage_path=str(folder.path), failure_config=FailureConfig(max_preemption_failures=0)
+        ),  # the supervisor restarts the run
     )
 
 
@@ -250,6 +258,23 @@ def _end_while_waiting(folder: RunFolder) -> None:
             _write(folder, RunFinished(time=time.time(), state=ENDS[request], step=step))
             os._exit(exit_code(ENDS[request]))
         time.sleep(POLL_SECONDS)
+
+
+def _save_before_nodes_leave(folder: RunFolder) -> None:
+    """Ask for a checkpoint when the cluster is about to take nodes away, such as spot instances.
+
+    Ray Train has a notice of its own, but that is a barrier, which every worker must reach as often.
+    """
+    import ray
+
+    record, known = folder.process_record(), set[str]()
+    while True:
+        leaving = set(ray._private.state.state.get_draining_nodes())  # as Ray Train does
+        if leaving - known and _has_workers(folder, record.attempt if record else 0):
+            with suppress(OSError, InputError):
+                folder.request("checkpoint")
+        known |= leaving
+        time.sleep(NOTICE_SECONDS)
 
 
 def _has_workers(folder: RunFolder, attempt: int) -> bool:

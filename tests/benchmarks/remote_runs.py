@@ -125,9 +125,9 @@ def _running(place: str, folder: Path, program: Path) -> Iterator[Any]:
             own["scheduler"] = "slurm"
             yield describe
     elif place == "ray":
-        with clusters.ray(folder) as (address, token):
-            os.environ[ray_jobs.TOKEN] = token
-            own |= {"scheduler": "ray", "dashboard": address}
+        with clusters.ray(folder) as cluster:
+            os.environ[ray_jobs.TOKEN] = cluster.token
+            own |= {"scheduler": "ray", "dashboard": cluster.dashboard}
             yield describe
     else:
         yield describe

@@ -50,11 +50,9 @@ def _slurm(found: Any) -> Launcher:
 
 
 def _ray(found: Any) -> Launcher:
-    address, token = found
-
     def prepare(burnish: Burnish) -> None:
-        describe_machine(burnish, scheduler="ray", dashboard=address)
-        burnish.environment[ray_jobs.TOKEN] = token
+        describe_machine(burnish, scheduler="ray", dashboard=found.dashboard)
+        burnish.environment[ray_jobs.TOKEN] = found.token
 
     def worker(trial: Trial) -> list[int]:
         return processes_named(trial, f"{trial.there.path} --rank 0")

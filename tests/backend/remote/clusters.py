@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import psutil
 
@@ -152,9 +153,18 @@ PartitionName=debug Nodes={name} Default=YES MaxTime=INFINITE State=UP
             process.wait()
 
 
+class RayCluster(NamedTuple):
+    """Where a running cluster is."""
+
+    dashboard: str
+    token: str
+    address: str
+    """Where its own nodes meet."""
+
+
 @contextmanager
-def ray(folder: Path, nodes: int = 2) -> Iterator[tuple[str, str]]:
-    """The address of a cluster whose nodes have two CPUs each, and its token."""
+def ray(folder: Path, nodes: int = 2) -> Iterator[RayCluster]:
+    """A cluster whose nodes have two CPUs each."""
     token, port, http = secrets.token_hex(16), free_port(), free_port()
     environment = {
         **os.environ,
@@ -177,6 +187,6 @@ def ray(folder: Path, nodes: int = 2) -> Iterator[tuple[str, str]]:
                 running.append(
                     _start([program, "start", f"--address=127.0.0.1:{port}", *shared], environment, folder / "node.log")
                 )
-            yield f"http://127.0.0.1:{http}", token
+            yield RayCluster(f"http://127.0.0.1:{http}", token, f"127.0.0.1:{port}")
         finally:
             _end(running)

@@ -27,6 +27,9 @@ class TrainingFailedError(Exception):
 class WorkerGroupError(TrainingFailedError):
     pass
 
+class PreemptionError(TrainingFailedError):
+    pass
+
 class Settings:
     def __init__(self, **values): self.__dict__ |= values
 
@@ -66,8 +69,10 @@ def init(address, **values): pass
 def shutdown(): pass
 def cluster_resources(): return {"CPU": 2.0}
 __path__ = []
+known = types.SimpleNamespace(get_draining_nodes=dict)
+_private = types.SimpleNamespace(state=types.SimpleNamespace(state=known))
 Config = type("BackendConfig", (), {})
-module("ray.train", __path__=[], RunConfig=Settings, ScalingConfig=Settings, WorkerGroupError=WorkerGroupError, TrainingFailedError=TrainingFailedError, get_context=lambda: context)
+module("ray.train", __path__=[], RunConfig=Settings, ScalingConfig=Settings, FailureConfig=Settings, WorkerGroupError=WorkerGroupError, PreemptionError=PreemptionError, TrainingFailedError=TrainingFailedError, get_context=lambda: context)
 module("ray.exceptions", RayError=type("RayError", (Exception,), {}))
 module("ray.train.backend", Backend=type("Backend", (), {}), BackendConfig=Config)
 module("ray.train.collective", broadcast_from_rank_zero=broadcast)

@@ -1,8 +1,12 @@
 """Tests with a real Ray cluster on this computer, with a token: runs train in its workers, obey, and survive what is killed."""
 
+import json
 import os
 import shlex
 import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,11 +30,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.skipif(boo
 
 
 @pytest.fixture(scope="module")
-def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a cluster of two nodes with two CPUs each; its token is in `RAY_AUTH_TOKEN`."""
-    with clusters.ray(tmp_path_factory.mktemp("ray")) as (address, token), pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ray_jobs.TOKEN, token)
-        yield address
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.RayCluster]:
+    """A cluster of two nodes with two CPUs each; its token is in `RAY_AUTH_TOKEN`."""
+    with clusters.ray(tmp_path_factory.mktemp("ray")) as found, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ray_jobs.TOKEN, found.token)
+        yield found
+
+
+@pytest.fixture
+def dashboard(running: clusters.RayCluster) -> str:
+    """Its address from here."""
+    return running.dashboard
 
 
 @pytest.fixture
@@ -175,3 +185,30 @@ def test_wrong_token_is_said(burnish: Burnish, cluster: str, monkeypatch: pytest
     result = burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there")
     assert (result.returncode, "does not accept your token" in result.stderr) == (2, True)
     assert not (runs / "there").exists()
+
+
+def test_node_that_the_cluster_takes_away_costs_no_steps(burnish: Burnish, cluster: str, running: clusters.RayCluster, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    near = _start_run(
+        burnish, spec, runs, *ENDLESS, "--set", "hardware.processes=3", "--set", "training.checkpoint_every=never"
+    )
+    until(lambda: losses(near))
+    _drain_second_node(running)
+    until(lambda: '"event":"CheckpointSaved"' in near.events.read_text())
+    until(lambda: "the cluster took its node away" in near.events.read_text())
+    until(lambda: "it waits for more nodes" in near.events.read_text())
+    assert burnish("stop", near.path).returncode == 0
+    until(lambda: near.life() == "ended")
+
+
+def _drain_second_node(running: clusters.RayCluster) -> None:
+    """As a cloud does with a spot instance. The cluster has one node less from here on, so this comes last."""
+    request = urllib.request.Request(
+        f"{running.dashboard}/nodes?view=summary", headers={"Authorization": f"Bearer {running.token}"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        nodes = [node["raylet"] for node in json.loads(answer.read())["data"]["summary"]]
+    other = next(node["nodeId"] for node in nodes if not node.get("isHeadNode"))
+    ray = str(Path(sys.executable).with_name("ray"))
+    options = [f"--address={running.address}", f"--node-id={other}", "--reason=DRAIN_NODE_REASON_PREEMPTION",
+               "--reason-message=spot", "--deadline-remaining-seconds=20"]  # fmt: skip
+    subprocess.run([ray, "drain-node", *options], check=True, env={**os.environ, "RAY_AUTH_MODE": "token"})
