@@ -13,6 +13,9 @@ from backend.contract.safe_text import parse_json
 
 LAST_BYTES = 1_000_000
 """Of the events, in which the last one is."""
+LAST_LOG_BYTES = 20_000
+LOST_HOST = b"JAX distributed service detected fatal errors"
+"""What JAX prints before it aborts a process because another host is gone."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,27 @@ def killed_by(returncode: int, before: MemoryKills) -> str:
     return ""
 
 
-def death_words(number: int, killed_by: str, log: str) -> str:
+def death_words(number: int, killed_by: str, log: Path) -> str:
     """How a process ended that got this signal."""
     name = signal.Signals(number).name
     if name == "SIGKILL":
         return kill_words(killed_by)
+    if name == "SIGABRT" and _ends_without_host(log):
+        return message(
+            "another host of the run is gone or does not answer, so JAX ended the process; see {log}", log=log.name
+        )
     return message(
-        "the engine process was terminated by {name}; see {name_2} for a possible reason", name=name, name_2=log
+        "the engine process was terminated by {name}; see {name_2} for a possible reason", name=name, name_2=log.name
     )
+
+
+def _ends_without_host(log: Path) -> bool:
+    try:
+        with open_unlinked(log) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_LOG_BYTES))
+            return LOST_HOST in file.read()
+    except OSError:
+        return False
 
 
 def kill_words(killed_by: str) -> str:

@@ -282,7 +282,7 @@ class _Shutdown:
             return message("the run did not stop in time, so it was killed ({name})", name=name)
         if name in INTERRUPTIONS:
             return message("the run received {name} and stopped before it could save anything", name=name)
-        return restart.death_words(-returncode, killed_by, self._folder.log.name)
+        return restart.death_words(-returncode, killed_by, self._folder.log)
 
     def state(self, returncode: int) -> str:
         """`interrupted` if the engine was told to end, and died before it was listening or could save; else empty."""

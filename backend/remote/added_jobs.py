@@ -135,13 +135,14 @@ class LauncherJob(Job):
     def _look_up(self) -> None:
         if self.state in (ENDED, FAILED, STOPPED, UNKNOWN):
             return
-        launcher = find(self.record.scheduler)
+        find(self.record.scheduler)
         try:
-            state, reason = launcher.look_up(self.record.job)
-            if state not in STATES:
-                raise ValueError(message("it knows no state {state}", state=repr(state)))
-        except (Exception, SystemExit) as error:  # another's code may raise anything
-            sys.stderr.write(f"{_problem(launcher, error)}\n")
+            with _asking(self.record.scheduler) as launcher:
+                state, reason = launcher.look_up(self.record.job)
+                if state not in STATES:
+                    raise ValueError(message("it knows no state {state}", state=repr(state)))
+        except InputError as error:
+            sys.stderr.write(f"{error}\n")
             return  # as if the cluster did not answer
         self.state, self._reason = state, one_line(str(reason))
         known = {PENDING_STATE: PENDING, RUNNING_STATE: RUNNING}
@@ -197,10 +198,6 @@ def _asking(name: str) -> Iterator[JobLauncher]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # another's code may raise anything
-        raise _problem(launcher, error) from error
-
-
-def _problem(launcher: JobLauncher, error: BaseException) -> InputError:
-    return InputError(
-        "{title}: {reason}", title=one_line(str(launcher.title)), reason=redact(one_line(first_line(error)))
-    )
+        raise InputError(
+            "{title}: {reason}", title=one_line(str(launcher.title)), reason=redact(one_line(first_line(error)))
+        ) from error

@@ -13,7 +13,7 @@ from backend.contract.messages import message
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
 from backend.contract.run.folder import ENDS, RunFolder
-from backend.engines.hosts import EngineOfHosts, Position, Store
+from backend.engines.hosts import EngineOfHosts, Position, Store, describe_wait
 from backend.training.background import Interrupted, run_beside
 
 Said = TypeVar("Said")
@@ -53,10 +53,14 @@ class Hosts:
         if here.count == 1:
             return
 
+        until = time.monotonic() + here.timeout
+
         def look() -> None:
             poll()
             if not here.is_first:
                 _raise_end_of_first(run)
+            if time.monotonic() >= until:  # a framework may end the process when it gives up
+                raise _not_met(here)
 
         self._here = here  # only the first one obeys requests meanwhile
         self._store = run_beside(lambda: engine.join(here), look, "joining")
@@ -156,6 +160,20 @@ class Hosts:
 
 ALONE = Hosts()
 """A run on a single host, the default."""
+
+
+def _not_met(here: Position) -> RunFailed:
+    wait = describe_wait(here.timeout)
+    return RunFailed(
+        message("the other hosts did not connect within {wait}", wait=wait)
+        if here.is_first
+        else message("there is no answer at {coordinator} within {wait}", coordinator=here.coordinator, wait=wait),
+        "hosts_not_met",
+        hint=message(
+            "Run the same command on all {count} hosts at about the same time, or raise hardware.host_timeout.",
+            count=here.count,
+        ),
+    )
 
 
 def _raise_end_of_first(run: RunFolder) -> None:

@@ -100,7 +100,7 @@ def _restart_words(folder: RunFolder, record: ProcessRecord | None, from_step: i
     if record is None or not record.died_of:
         return ""
     values = {
-        "reason": restart.death_words(record.died_of, record.killed_by, folder.log.name),
+        "reason": restart.death_words(record.died_of, record.killed_by, folder.log),
         "count": record.restarts,
         "most": record.max_restarts,
     }

@@ -52,7 +52,7 @@ def test_readme_is_short():
 
 
 def test_guide_has_a_page_for_each_subject():
-    subjects = "another-machine choosing-a-model command-line first-run predictions ray reading-a-run search several-devices slurm tokenizer your-data"
+    subjects = "another-machine choosing-a-model command-line first-run other-schedulers predictions ray reading-a-run search several-devices slurm tokenizer your-data"
     assert [Path(page).stem for page in GUIDE] == subjects.split()
     assert [page for page in GUIDE if f"]({page})" not in text_of("README.md")] == []
 

@@ -110,12 +110,15 @@ def _detect_position() -> Position | None:
 
 
 def join(here: Position) -> "JaxStore":
-    """Connect to the other hosts; from here on JAX sees the devices of all. Raises RunFailed if that fails."""
+    """Connect to the other hosts; from here on JAX sees the devices of all. Raises RunFailed if that fails.
+
+    JAX ends the process if a host is late, so the caller should notice earlier.
+    """
     import jax  # takes seconds, and no run on one host needs it here
 
     try:
         jax.distributed.initialize(
-            here.coordinator, here.count, here.number, initialization_timeout=max(1, int(here.timeout)),
+            here.coordinator, here.count, here.number, initialization_timeout=int(2 * here.timeout) + 1,
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS, shutdown_timeout_seconds=LEAVE_SECONDS,
             cluster_detection_method="deactivate", coordinator_bind_address=listen_address(here.coordinator),
         )  # fmt: skip
@@ -187,6 +190,8 @@ class JaxStore:
 
     def is_torn(self, error: Exception) -> bool:
         """See `Store.is_torn`."""
+        if isinstance(error, ValueError):  # as which a torn connection between CPUs is raised too
+            return _GLOO in str(error)
         return isinstance(error, self._error) and not str(error).startswith(_OWN)
 
     def leave(self) -> None:
@@ -208,4 +213,5 @@ _DETECTION_SECONDS = 60
 _ANY_TIME_MS = 86_400_000
 _OWN = ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT")
 """Status codes that no other host brings about."""
+_GLOO = "Gloo "
 _NOT_THERE = ("NOT_FOUND", "DEADLINE_EXCEEDED")

@@ -119,7 +119,7 @@ def test_a_host_that_does_not_come_is_a_sentence(
     assert failed.value.hint == (
         "Run the same command on all 2 hosts, each with its own BURNISH_HOST, or raise hardware.host_timeout."
     )
-    assert waited == [7]
+    assert waited == [15]
 
 
 class Client:

@@ -222,6 +222,22 @@ def test_all_hosts_read_the_same_groups_of_losses(pair: Pair, tmp_path: Path):
     assert first.groups == other.groups == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (0, "the other hosts did not connect within 0.1 seconds"),
+        (1, "there is no answer at 10.0.0.1:1 within 0.1 seconds"),
+    ],
+)
+def test_hosts_that_do_not_meet_are_not_waited_for_longer(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, number: int, sentence: str
+):
+    monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: time.sleep(10)))
+    with pytest.raises(RunFailed) as failure:
+        Hosts().join(Position(number, 2, "10.0.0.1:1", 0.1), JaxEntry, pair.run, lambda: None)
+    assert (str(failure.value), failure.value.code) == (sentence, "hosts_not_met")
+
+
 def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
     mistake, torn = KeyError("own"), ConnectionError("closed by peer\nin a file")
     assert pair.first.cause(mistake, pair.run) is mistake
