@@ -93,7 +93,8 @@ class Ray:
 def _train(folder: RunFolder, spec: RunSpec) -> "int | tuple[int, Death]":
     """Train in workers. Returns the run's exit code, or the rank and the death of a process. Raises RunFailed."""
     from ray.exceptions import RayError
-    from ray.train import PreemptionError, TrainingFailedError, WorkerGroupError
+    from ray.train import TrainingFailedError, WorkerGroupError
+    from ray.train.v2.api.exceptions import PreemptionError
 
     from backend.hardware.devices import count_hosts, count_processes
     from backend.training.processes import Death
@@ -173,8 +174,9 @@ def _warn_of_wait(folder: RunFolder, resources: Mapping[str, float], count: int)
 
 def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[str, float]) -> Any:
     """The trainer of Ray Train that starts a process of the run in each of its workers, or with JAX a host."""
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train import ScalingConfig
     from ray.train.backend import Backend, BackendConfig
+    from ray.train.v2.api.config import FailureConfig, RunConfig
     from ray.train.v2.api.data_parallel_trainer import (
         DataParallelTrainer,
     )  # TorchTrainer would load torch in each worker
@@ -208,9 +210,11 @@ def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[st
         scaling_config=ScalingConfig(
             num_workers=count, use_gpu="GPU" in resources, resources_per_worker=dict(resources)
         ),
-        run_config=RunConfig(
-            name=STORAGE, storage_path=str(folder.path), failure_config=FailureConfig(max_preemption_failures=0)
-        ),  # the supervisor restarts the run
+        run_config=RunConfig(  # pyright: ignore[reportArgumentType]  # Ray declares the older class of that name
+            name=STORAGE,
+            storage_path=str(folder.path),
+            failure_config=FailureConfig(max_preemption_failures=0),  # the supervisor restarts the run
+        ),
     )
 
 
@@ -265,11 +269,11 @@ def _save_before_nodes_leave(folder: RunFolder) -> None:
 
     Ray Train has a notice of its own, but that is a barrier, which every worker must reach as often.
     """
-    import ray
+    from ray._private.state import state  # as Ray Train does
 
     record, known = folder.process_record(), set[str]()
     while True:
-        leaving = set(ray._private.state.state.get_draining_nodes())  # as Ray Train does
+        leaving = set(state.get_draining_nodes())
         if leaving - known and _has_workers(folder, record.attempt if record else 0):
             with suppress(OSError, InputError):
                 folder.request("checkpoint")

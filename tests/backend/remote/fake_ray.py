@@ -70,13 +70,15 @@ def shutdown(): pass
 def cluster_resources(): return {"CPU": 2.0}
 __path__ = []
 known = types.SimpleNamespace(get_draining_nodes=dict)
-_private = types.SimpleNamespace(state=types.SimpleNamespace(state=known))
 Config = type("BackendConfig", (), {})
-module("ray.train", __path__=[], RunConfig=Settings, ScalingConfig=Settings, FailureConfig=Settings, WorkerGroupError=WorkerGroupError, PreemptionError=PreemptionError, TrainingFailedError=TrainingFailedError, get_context=lambda: context)
+module("ray.train", __path__=[], ScalingConfig=Settings, WorkerGroupError=WorkerGroupError, TrainingFailedError=TrainingFailedError, get_context=lambda: context)
 module("ray.exceptions", RayError=type("RayError", (Exception,), {}))
 module("ray.train.backend", Backend=type("Backend", (), {}), BackendConfig=Config)
 module("ray.train.collective", broadcast_from_rank_zero=broadcast)
-for name in ("ray.train.v2", "ray.train.v2.api"): module(name, __path__=[])
+for name in ("ray._private", "ray.train.v2", "ray.train.v2.api"): module(name, __path__=[])
+module("ray._private.state", state=known)
+module("ray.train.v2.api.config", FailureConfig=Settings, RunConfig=Settings)
+module("ray.train.v2.api.exceptions", PreemptionError=PreemptionError)
 module("ray.train.v2.api.data_parallel_trainer", DataParallelTrainer=Trainer)
 """
 
