@@ -21,6 +21,7 @@ from backend.contract.messages import message
 from backend.contract.metrics import Range
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
+from backend.contract.spec.search import SearchSection
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 from backend.metrics.metric import declared_metrics
 
@@ -48,6 +49,7 @@ def build_catalog(versions: dict[str, str]) -> Catalog:
         ],
         metrics=[*_task_metrics(), *(_metric(name, metric) for name, metric in registry.all_of("metric").items())],
         tokenizer_training=_schema(TokenizerTraining),
+        search=_schema(SearchSection),
         problems=registry.problems(),
     )
 

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from backend.contract.catalog import Device
     from backend.contract.rpc.plan import DiskPlan, Placement, RunPlan
     from backend.contract.rpc.protocol import Progress
+    from backend.contract.rpc.search import SearchPlan
     from backend.contract.run.cost import DiskFix, Measurement, MemoryFix
     from backend.contract.spec import RunSpec
+    from backend.search.plan import Plan
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -44,8 +46,11 @@ def _plan(arguments: Namespace) -> int:
     from backend.hardware import devices
     from backend.preflight import cost, resolve
     from backend.preflight.pandas_left_out import leave_pandas_out  # these load the data room
+    from backend.search import plan as plans
 
-    spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
+    search = _read_search(arguments)
+    spec = search.middle() if search else resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
+    spec = new_run.agree_to_code(spec, arguments)
     leave_pandas_out(spec.data.source)
     screen = ProgressScreen()
     screen.line("reading model and data")
@@ -61,12 +66,26 @@ def _plan(arguments: Namespace) -> int:
         )
     finally:
         screen.close()
+    if search is not None:
+        plan = msgspec.structs.replace(plan, search=plans.estimate(search, plan))
     print(msgspec.json.encode(plan).decode() if arguments.json else _format_plan(plan))
     if not plan.fits:
         sys.stderr.write("it does not fit\n")
     if shortage is not None:
         sys.stderr.write(f"{shortage}, though it should have been enough; choose one of the settings that need less\n")
     return 0 if shortage is None else 1
+
+
+def _read_search(arguments: Namespace) -> "Plan | None":
+    """The search that the spec describes, if it does. Raises InputError."""
+    from backend.contract import spec_file
+    from backend.contract.spec.search import SEARCH
+    from backend.search import plan as plans
+
+    values = spec_file.apply_changes(spec_file.read(arguments.spec), new_run.requested_changes(arguments))
+    if (section := values.pop(SEARCH, None)) is None:
+        return None
+    return plans.make_plan(values, section, arguments.spec.absolute().parent)
 
 
 def _speed_of(machine: str, spec: "RunSpec") -> "Callable[[float, float], Measurement]":
@@ -106,6 +125,7 @@ def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen)
 
 def _format_plan(plan: "RunPlan") -> str:
     lines = [
+        *_format_search(plan.search),
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
         f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
@@ -126,6 +146,20 @@ def _format_plan(plan: "RunPlan") -> str:
         *_format_disk_problem(plan.disk),
     ]
     return "\n".join(lines)
+
+
+def _format_search(search: "SearchPlan | None") -> list[str]:
+    if search is None:
+        return []
+    again = f" and {search.confirmations} runs with new seeds" if search.confirmations else ""
+    grid = f"a grid of {search.combinations:,} trials"
+    if search.samples:
+        grid += f" ({search.samples} values of each range)"
+    return [
+        f"search     {search.trials:,} trials{again}: about {search.steps:,} steps, {_seconds(search.seconds)}",
+        f"  {'instead of':<18} {grid}: {search.grid_steps:,} steps, {_seconds(search.grid_seconds)}",
+        "one trial with values from the middle of the space:",
+    ]
 
 
 def _format_placement(one: "Placement") -> str:

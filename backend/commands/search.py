@@ -139,9 +139,11 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:
 def _print_report(folder: RunFolder, arguments: Namespace) -> int:
     import msgspec
 
+    from backend.helper.queries.predictions import read
     from backend.search import report
 
-    found = report.report(folder, importance=not folder.is_carried())
+    is_over = not folder.is_carried()
+    found = report.report(folder, importance=is_over, read=read if is_over else None)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
         return 0

@@ -211,5 +211,7 @@ class Catalog(msgspec.Struct, frozen=True):
     metrics: list[MetricEntry] = []
     tokenizer_training: dict[str, Any] = {}
     """The JSON Schema of the settings of a new tokenizer."""
+    search: dict[str, Any] = {}
+    """The JSON Schema of a spec's `search` section."""
     problems: list[str] = []
     """What is wrong with installed plugins, a sentence each; they are left out."""

@@ -29,6 +29,8 @@ SURE = 0.05
 LONGEST_CELL = 500
 """Characters of a cell that is shown."""
 ReadTable = Callable[[str], pa.Table]
+Compared = RunFolder | RunGroup | Sequence[RunFolder]
+"""A run, or several that differ only in their seeds."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,11 @@ class PredictedRows:
             raise saved_model.damaged_note_error(scored_as.folder.model) from None
 
 
-def compare(compared: Sequence[RunFolder | RunGroup], names: Sequence[str], read: ReadTable) -> ComparedRuns:
-    """Each metric of every pair of runs and groups; `names` are shown, `read` opens a predictions file."""
+def compare(compared: Sequence[Compared], names: Sequence[str], read: ReadTable, *, metric: str = "") -> ComparedRuns:
+    """Each metric of every pair of runs and groups; `names` are shown, `read` opens a predictions file.
+
+    The sentences are about `metric` if it was tested, else about the task's own.
+    """
     try:
         opened = [_open(one, name, read) for one, name in zip(compared, names, strict=True)]
         aligned = iter(_align([run for runs in opened for run in runs]))
@@ -84,7 +89,7 @@ def compare(compared: Sequence[RunFolder | RunGroup], names: Sequence[str], read
     except InputError as reason:
         return ComparedRuns(refusal=str(reason))
     task, measured = every[0][0].task, {test.metric for test in tests}
-    shown = next(name for name in (task.default_metric, *(test.metric for test in tests)) if name in measured)
+    shown = next(name for name in (metric, task.default_metric, *(test.metric for test in tests)) if name in measured)
     title = next((one.title for one in declared_metrics(task.metrics) if one.name == shown), shown)
     return ComparedRuns(tests=tests, sentences=[_say(test, title) for test in tests if test.metric == shown])
 
@@ -132,11 +137,12 @@ def _cell(value: Any) -> str:
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 
-def _open(compared: RunFolder | RunGroup, name: str, read: ReadTable) -> list[PredictedRows]:
+def _open(compared: Compared, name: str, read: ReadTable) -> list[PredictedRows]:
     """The run, or those of a group that have predictions. Raises InputError if these are none, or a single one."""
     if isinstance(compared, RunFolder):
         return [open_run(compared, name, read)]
-    there = [run for run in compared.made_runs() if run.predictions("validation", "parquet").is_file()]
+    runs = compared.made_runs() if isinstance(compared, RunGroup) else compared
+    there = [run for run in runs if run.predictions("validation", "parquet").is_file()]
     if len(there) < 2:
         raise InputError(
             "{name}: {count} of its runs have predictions of validation rows; a group is compared by two or more",

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from backend.contract.errors import InputError, RunFailed, describe_system_error, first_line
 from backend.contract.messages import message
+from backend.contract.rpc.search import BASELINE
 from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import ENDS, RunFolder, exit_code
@@ -24,7 +25,7 @@ from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.search.plan import Plan, read_plan
 from backend.search.space import Observation, propose
-from backend.search.trials import SEED, Action, Trial, next_action, rank, read_trials, rungs
+from backend.search.trials import SEED, Action, Trial, next_action, rank, read_trials, remove_weights, rungs
 from backend.training.event_log import EventLog
 from backend.training.requests import Requests
 
@@ -78,6 +79,7 @@ class Search:
             while len(self._running) < self._plan.section.parallel and (action := self._next_action()) is not None:
                 self._start_trial(action)
             if not self._find_busy() and self._next_action() is None:
+                self._remove_losers(is_over=True)
                 return self._end("finished")
             time.sleep(POLL_SECONDS)
 
@@ -150,7 +152,9 @@ class Search:
     def _propose(self, action: Action) -> int | None:
         """Choose a trial's settings and put them on record; returns its number."""
         number = max(self._trials, default=0) + 1
-        if action.confirms:
+        if action.confirms == BASELINE:
+            settings, name = {SEED: action.seed}, f"trials/own-settings-seed-{action.seed}"
+        elif action.confirms:
             settings = {**self._trials[action.confirms].settings, SEED: action.seed}
             name = f"trials/trial-{action.confirms:03d}-seed-{action.seed}"
         else:
@@ -198,8 +202,20 @@ class Search:
                 self._held.add(number)
             self._record_end(after)
             self._record_progress()
+            self._remove_losers()
 
         self._claim_devices()
+
+    def _remove_losers(self, *, is_over: bool = False) -> None:
+        """Remove the weights of trials that are no longer among the best, if only so many are to be kept."""
+        keep = self._plan.section.keep
+        if keep is None:
+            return
+        kept = {trial.number for trial in rank(self._own(), greater=self._plan.greater)[:keep]}
+        over = ("finished", "stopped", "paused") if is_over else ("finished", "stopped")
+        for trial in self._trials.values():
+            if trial.state in over and not {trial.number, trial.confirms} & kept:
+                remove_weights(trial.folder)
 
     def _find_busy(self) -> list[int]:
         """Trials that train; perhaps because a person has resumed one."""

@@ -1,5 +1,6 @@
 """A search as it is written: reads and checks its section, and keeps both in the search's folder."""
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.search import SearchPlan
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.contract.spec import RunSpec, validate
@@ -15,6 +18,10 @@ from backend.contract.spec.search import SEARCH, SearchSection
 from backend.preflight.metrics import MetricDirections
 from backend.preflight.resolve import resolve
 from backend.search.space import Parameter, budget, check_sampler, read_space
+from backend.search.trials import rungs
+
+SAMPLES = 5
+"""Values of a range in the grid that a search is compared with."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,10 @@ class Plan:
     def first(self) -> RunSpec:
         """The spec of a trial with the first value of every parameter. Raises InputError."""
         return self.spec({one.key: one.probes()[0] for one in self.parameters})
+
+    def middle(self) -> RunSpec:
+        """The spec of a trial with a value from the middle of every parameter. Raises InputError."""
+        return self.spec({one.key: one.middle() for one in self.parameters})
 
     def spec(self, settings: dict[str, Any]) -> RunSpec:
         """The spec of a trial. Raises InputError."""
@@ -119,6 +130,33 @@ def _check_evaluations(section: SearchSection, start: RunSpec) -> None:
             "evaluation.every to a number of steps",
             "evaluation.every",
         )
+
+
+def estimate(plan: Plan, trial: RunPlan) -> SearchPlan:
+    """What a search will cost, if each of its trials costs as much as this one.
+
+    Halving promotes one trial in `factor` at each rung; a grid takes SAMPLES values of a range.
+    """
+    stages, reached, before, wholes = (*rungs(plan.section.halving), 1.0), plan.trials, 0.0, 0.0
+    for stage in stages:
+        wholes += reached * (stage - before)
+        before = stage
+        if plan.section.halving is not None and stage < 1:
+            reached = max(1, reached // plan.section.halving.factor)
+    confirm = plan.section.confirm
+    confirmations = (min(confirm.best, reached) + confirm.baseline) * confirm.seeds if confirm is not None else 0
+    wholes += confirmations
+    combinations = math.prod(int(min(one.count(), SAMPLES if one.form else math.inf)) for one in plan.parameters)
+    return SearchPlan(
+        trials=plan.trials,
+        confirmations=confirmations,
+        steps=round(wholes * trial.total_steps),
+        seconds=None if trial.seconds is None else wholes * trial.seconds,
+        combinations=combinations,
+        samples=SAMPLES if any(one.form for one in plan.parameters) else 0,
+        grid_steps=combinations * trial.total_steps,
+        grid_seconds=None if trial.seconds is None else combinations * trial.seconds,
+    )
 
 
 # The folder

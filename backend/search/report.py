@@ -3,18 +3,26 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backend.contract.messages import message
 from backend.contract.metrics import spread
-from backend.contract.rpc.search import Confirmation, Importance, Ineffective, SearchReport, TrialEntry
+from backend.contract.rpc.predictions import PairTest
+from backend.contract.rpc.search import BASELINE, Confirmation, Importance, Ineffective, SearchReport, TrialEntry
 from backend.contract.run.comparison import format_settings, format_short
 from backend.contract.run.event_summary import EventSummary, landmarks, last_end
 from backend.contract.run.folder import RunFolder
 from backend.search.plan import Plan, read_plan
-from backend.search.space import Observation, make_study, quiet_optuna
+from backend.search.space import Observation, first_trials, make_study, quiet_optuna
 from backend.search.trials import SEED, Trial, rank, rank_all, read_trials, rungs
 
+if TYPE_CHECKING:
+    from backend.inspect.run_comparison import ReadTable
+
+FEWEST_SEEDS = 2
+"""Runs of the best trial and of the spec's own settings, at least, before these are compared."""
 FEWEST_STEPS = 5
 """Steps that two trials have in common, at least, before equal losses say that a setting had no effect."""
 FEWEST_TRIALS = 8
@@ -22,20 +30,28 @@ FEWEST_TRIALS = 8
 DRAWS, TREES = 20, 32
 
 
-def report(folder: RunFolder, *, importance: bool = False) -> SearchReport:
-    """The report of a search. With `importance`, which takes seconds, also which setting mattered. Raises InputError."""
+def report(folder: RunFolder, *, importance: bool = False, read: "ReadTable | None" = None) -> SearchReport:
+    """The report of a search. Raises InputError.
+
+    With `importance`, which takes seconds, it says which setting mattered. With `read`, which opens a predictions file, it
+    says whether the best trial is better than the spec's own settings.
+    """
     plan = read_plan(folder)
     trials = read_trials(folder, plan.metric)
     own = [trial for trial in trials if not trial.confirms]
     ranked = rank(own, greater=plan.greater)
     state, words = state_of(folder)
     total = _usual_total(own)
+    verdict, test = _compare_with_baseline(ranked, trials, plan, read) if read is not None else ("", None)
     return SearchReport(
         search=str(folder.path), name=folder.name, state=state, message=words, metric=plan.metric,
         greater_is_better=plan.greater, sampler=plan.section.sampler, planned=plan.trials,
         trials=[_entry(trial, plan) for trial in rank_all(own, greater=plan.greater)],
         best=ranked[0].number if ranked else None,
         confirmed=confirmations(ranked, trials, plan),
+        repeats=[_entry(trial, plan) for trial in trials if trial.confirms],
+        verdict=verdict,
+        verdict_test=test,
         no_effect=find_ineffective(own),
         importance=measure_importance(plan, own) if importance else [],
         steps=sum(trial.step for trial in own),
@@ -50,7 +66,34 @@ def _entry(trial: Trial, plan: Plan) -> TrialEntry:
     return TrialEntry(
         trial=trial.number, run=str(trial.folder.path), state=trial.state, settings=trial.settings, metric=trial.value,
         steps=trial.step, total_steps=trial.total, seconds=trial.seconds, rung=passed, message=trial.message,
+        confirms=trial.confirms, reason=_reason(trial, passed, plan) if trial.state == "running" else "",
     )  # fmt: skip
+
+
+def _reason(trial: Trial, passed: int, plan: Plan) -> str:
+    """Why a trial is training now."""
+    seed, section = trial.settings.get(SEED), plan.section
+    if trial.confirms == BASELINE:
+        return message("the spec's own settings with seed {seed}, to compare with", seed=seed)
+    if trial.confirms:
+        return message("confirms trial {trial} with seed {seed}", trial=trial.confirms, seed=seed)
+    if passed and section.halving is not None:
+        return message(
+            "promoted at rung {rung} of {rungs}: it was among the best 1/{factor} there",
+            rung=passed,
+            rungs=section.halving.rungs,
+            factor=section.halving.factor,
+        )
+    if section.sampler == "grid":
+        return message("combination {number} of the grid", number=trial.number)
+    if section.sampler == "random":
+        return message("drawn by chance")
+    name = {"tpe": "TPE", "gp": message("the Gaussian process")}[section.sampler]
+    if trial.number <= first_trials(section):
+        return message(
+            "drawn by chance: {sampler} first needs {count} results", sampler=name, count=first_trials(section)
+        )
+    return message("proposed by {sampler} from the trials before", sampler=name)
 
 
 def state_of(folder: RunFolder) -> tuple[str, str]:
@@ -79,7 +122,7 @@ def _guess_time_left(plan: Plan, trials: Sequence[Trial]) -> float | None:
     through = [trial.seconds for trial in trials if trial.state == "finished"]
     if plan.section.confirm is not None and through:
         done = sum(trial.state == "finished" for trial in trials if trial.confirms)
-        wanted = plan.section.confirm.best * plan.section.confirm.seeds
+        wanted = (plan.section.confirm.best + plan.section.confirm.baseline) * plan.section.confirm.seeds
         left += max(0, wanted - done) * statistics.mean(through)
     return left
 
@@ -100,10 +143,32 @@ def _confirm(trial: Trial, values: dict[str, float], greater: bool) -> Confirmat
     found = list(values.values())
     again, searched = spread(found), trial.value
     assert searched is not None
+    low, high = again.interval or (0.0, 0.0)
+    luck = (searched - high, searched - low) if greater else (low - searched, high - searched)
     return Confirmation(
         trial=trial.number, searched=searched, values=values, mean=again.mean, interval=again.interval,
         luck=searched - again.mean if greater else again.mean - searched,
+        luck_interval=None if again.interval is None else luck,
     )  # fmt: skip
+
+
+def _compare_with_baseline(
+    ranked: Sequence[Trial], trials: Iterable[Trial], plan: Plan, read: "ReadTable"
+) -> tuple[str, PairTest | None]:
+    """Whether the best trial is better than the spec's own settings, over the same new seeds and rows, in words."""
+    runs: dict[int, list[RunFolder]] = {}
+    for trial in trials:
+        if trial.confirms and trial.state == "finished":
+            runs.setdefault(trial.confirms, []).append(trial.folder)
+    best = ranked[0].number if ranked else 0
+    if min(len(runs.get(best, ())), len(runs.get(BASELINE, ()))) < FEWEST_SEEDS:
+        return "", None
+    from backend.inspect import run_comparison  # loads scipy
+
+    names = [message("your own settings"), message("trial {number}", number=best)]
+    found = run_comparison.compare([runs[BASELINE], runs[best]], names, read, metric=plan.metric)
+    test = next((one for one in found.tests if one.metric == plan.metric), None)
+    return found.refusal or "\n".join(found.sentences), test
 
 
 # What mattered
@@ -204,14 +269,15 @@ def sentences(found: SearchReport) -> list[str]:
     if found.full_steps:
         share = f"{100 * found.steps / found.full_steps:.0f} %"
         lines.append(f"{found.steps:,} steps, {share} of the {found.full_steps:,} that training all of these trials through would take")  # fmt: skip
-    for one in found.trials:
+    for one in (*found.trials, *found.repeats):
         if one.state == "running":
-            lines.append(f"trial {one.trial} is training: {format_settings(one.settings)}")
+            lines.append(f"trial {one.trial} is training ({one.reason}): {format_settings(one.settings)}")
     if found.seconds_left is not None and found.state == "running":
         lines.append(f"about {_duration(found.seconds_left)} left")
     lines += [_confirmation_line(one, found.metric) for one in found.confirmed]
     if len(found.confirmed) > 1:
         lines.append(_winner_line(found))
+    lines += found.verdict.splitlines()
     for one in found.importance:
         low, high = one.interval
         lines.append(f"{one.setting} explains {100 * one.share:.0f} % of the differences ({100 * low:.0f} to {100 * high:.0f} %)")  # fmt: skip
@@ -224,10 +290,20 @@ def sentences(found: SearchReport) -> list[str]:
 
 def _confirmation_line(one: Confirmation, metric: str) -> str:
     sure = "" if one.interval is None else f" ({one.interval[0]:.4g} to {one.interval[1]:.4g})"
-    luck = one.luck or 0.0
-    words = f"{luck:.4g} of its result was luck" if luck > 0 else "none of its result was luck"
-    seeds = len(one.values)
-    return f"trial {one.trial}, confirmed with {seeds} new seeds: mean {metric} {one.mean:.4g}{sure}; the search found {one.searched:.4g}, so {words}"  # fmt: skip
+    seeds, searched = len(one.values), f"the search found {one.searched:.4g}"
+    return f"trial {one.trial}, confirmed with {seeds} new seeds: mean {metric} {one.mean:.4g}{sure}; {searched}, {_luck_words(one)}"  # fmt: skip
+
+
+def _luck_words(one: Confirmation) -> str:
+    """As much as the interval allows: a few seeds rarely tell how much of a result was luck."""
+    if one.luck is None or one.luck_interval is None:
+        return "of which one new seed cannot say how much was luck"
+    low, high = one.luck_interval
+    if low > 0:
+        return f"of which {one.luck:.2g} was luck ({low:.2g} to {high:.2g})"
+    if high < 0:
+        return "which was bad luck, if anything"
+    return f"of which at most {high:.2g} was luck; so few seeds cannot say whether any of it was"
 
 
 def _winner_line(found: SearchReport) -> str:

@@ -64,6 +64,13 @@ class Parameter:
             return int(self.low), int(self.high)
         return self.low, self.high, self.low + _INSIDE * (self.high - self.low)
 
+    def middle(self) -> Any:
+        """A value from its middle, for an estimate."""
+        if not self.form:
+            return self.choices[len(self.choices) // 2]
+        found = math.sqrt(self.low * self.high) if self.form in ("log", "log_int") else (self.low + self.high) / 2
+        return round(found) if self.is_whole else found
+
     def draw(self, chance: np.random.Generator) -> Any:
         """A value by chance."""
         if not self.form:
@@ -226,13 +233,18 @@ def _propose(
     if section.sampler == "random":
         chance = np.random.default_rng(seeds)
         return {parameter.key: parameter.draw(chance) for parameter in parameters}
-    seed, learning_from = int(seeds.generate_state(1)[0]), max(3, min(10, (section.trials or 30) // 3))
+    seed, learning_from = int(seeds.generate_state(1)[0]), first_trials(section)
     with quiet_optuna() as optuna:
         samplers = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
         sampler = samplers[section.sampler](seed=seed, n_startup_trials=learning_from)
         study = make_study(parameters, observations, greater=greater, sampler=sampler)
         asked = study.ask(distributions(parameters))
         return {parameter.key: _value(parameter, asked.params[parameter.key]) for parameter in parameters}
+
+
+def first_trials(section: SearchSection) -> int:
+    """How many trials must have a result before a sampler learns from them; until then, it draws."""
+    return max(3, min(10, (section.trials or 30) // 3))
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """The trials of a search as their run folders tell them, and which of them trains next."""
 
 import math
+import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.contract.rpc.search import BASELINE
 from backend.contract.run import events
 from backend.contract.run.event_summary import active_seconds, landmarks, last_end, last_step
 from backend.contract.run.folder import RunFolder
@@ -129,6 +131,19 @@ def _evaluations(found: Iterable[events.AnyEvent], metric: str) -> list[tuple[in
     return sorted(kept.items())
 
 
+def remove_weights(folder: RunFolder) -> None:
+    """Remove a run's checkpoints and the weights of its model; what is small, such as its predictions, stays."""
+    for path in (folder.checkpoints, folder.model):
+        if path.is_symlink() or not path.is_dir():
+            continue
+        if path == folder.checkpoints:
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        for file in path.iterdir():
+            if file.suffix == ".safetensors":
+                file.unlink(missing_ok=True)
+
+
 # Ranking
 
 
@@ -231,9 +246,12 @@ def _next_confirmation(
     if section.confirm is None:
         return None
     there = {(trial.confirms, trial.settings.get(SEED)) for trial in trials if trial.confirms}
-    for trial in rank(own, greater=greater)[: section.confirm.best]:
-        first = int(trial.settings.get(SEED, seed)) + 1
-        for new in range(first, first + section.confirm.seeds):
-            if (trial.number, new) not in there:
-                return Action(0, None, trial.number, new)
+    best = rank(own, greater=greater)[: section.confirm.best]
+    wanted = [(trial.number, int(trial.settings.get(SEED, seed))) for trial in best]
+    if best and section.confirm.baseline:
+        wanted.append((BASELINE, wanted[0][1]))  # with the winner's seeds
+    for number, before in wanted:
+        for new in range(before + 1, before + 1 + section.confirm.seeds):
+            if (number, new) not in there:
+                return Action(0, None, number, new)
     return None

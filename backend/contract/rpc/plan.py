@@ -3,6 +3,7 @@
 import msgspec
 
 from backend.contract.catalog import Device
+from backend.contract.rpc.search import SearchPlan
 from backend.contract.run.cost import DiskFix, Measurement, MemoryFix, TimePart
 
 
@@ -78,7 +79,7 @@ class DiskPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost."""
+    """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost, or one trial of a search."""
 
     rows: int
     features: int
@@ -119,6 +120,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """None in plans of older versions."""
     notes: list[str] = []
     problems: list[str] = []
+    search: SearchPlan | None = None
+    """What the whole search will cost, if the spec is one of a search."""
 
 
 class DeviceList(msgspec.Struct, frozen=True):

@@ -5,6 +5,10 @@ from typing import Any
 import msgspec
 
 from backend.contract.metrics import Interval
+from backend.contract.rpc.predictions import PairTest
+
+BASELINE = -1
+"""In place of the number of a trial: the spec's own settings."""
 
 
 class TrialEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +25,10 @@ class TrialEntry(msgspec.Struct, frozen=True, kw_only=True):
     rung: int = 0
     """Rungs that it has passed or waits at."""
     message: str = ""
+    confirms: int = 0
+    """The trial that it trains again with another seed; 0 for a trial of its own, BASELINE for the spec's own settings."""
+    reason: str = ""
+    """Why it is training now, for example `proposed by tpe`; empty unless it is."""
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +44,25 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     """The 95 % t interval of the mean."""
     luck: float | None = None
     """By how much its value in the search was better than the mean of the new seeds."""
+    luck_interval: Interval | None = None
+    """The 95 % interval of `luck`."""
+
+
+class SearchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search will cost, from the plan of one trial with values from the middle of the space."""
+
+    trials: int
+    confirmations: int
+    """Runs with new seeds at its end."""
+    steps: int
+    """About how many all of its runs compute together."""
+    seconds: float | None
+    combinations: int
+    """Of a full grid, in which a range has `samples` values."""
+    samples: int
+    """0 if every setting has a list of values."""
+    grid_steps: int
+    grid_seconds: float | None
 
 
 class Ineffective(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +97,11 @@ class SearchReport(msgspec.Struct, frozen=True, kw_only=True):
     trials: list[TrialEntry]
     best: int | None
     confirmed: list[Confirmation]
+    repeats: list[TrialEntry] = []
+    """The runs with new seeds, of the best trials and of the spec's own settings."""
+    verdict: str = ""
+    """Whether the best trial is better than the spec's own settings, by the same seeds of both; empty unless both were trained."""
+    verdict_test: PairTest | None = None
     no_effect: list[Ineffective]
     importance: list[Importance]
     steps: int

@@ -281,7 +281,7 @@ class TrialProposed(Event, frozen=True, tag=True):
     settings: dict[str, Any]
     """Dotted keys of the spec and their values."""
     confirms: int = 0
-    """The trial whose settings it trains again with another seed; 0 for a trial of its own."""
+    """The trial whose settings it trains again with another seed; 0 for a trial of its own, -1 for the spec's own settings."""
 
 
 class TrialEnded(Event, frozen=True, tag=True):

@@ -29,6 +29,9 @@ class ConfirmSection(Section):
     """How many of the best trials are trained again."""
     seeds: Annotated[int, Field(title="New seeds", ge=2, le=100)] = 3
     """With how many other seeds each of them is trained."""
+    baseline: Annotated[bool, Field(title="Compare with your own settings")] = False
+    """Train the settings that the spec has without its search with the same new seeds, to tell whether the best trial is
+    really better."""
 
 
 class SearchSection(Section):
@@ -48,6 +51,9 @@ class SearchSection(Section):
     """Random seed of the sampler. `training.seed` stays the same for all trials."""
     parallel: Annotated[int, Field(title="Trials at a time", ge=1, le=64, json_schema_extra=ADVANCED)] = 1
     """How many trials train at the same time. They wait for each other's devices."""
+    keep: Annotated[int | None, Field(title="Models to keep", ge=1, json_schema_extra=ADVANCED)] = None
+    """Of how many of the best trials the weights and checkpoints are kept, so that a search does not fill the disk. All
+    trials keep their events and predictions. Empty keeps everything."""
     halving: Annotated[HalvingSection | None, Field(title="Successive halving")] = None
     """Compare trials before they end and pause the worse ones. Empty trains every trial through."""
     confirm: Annotated[ConfirmSection | None, Field(title="Confirmation")] = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,21 +20,37 @@ from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.contract.safe_files import user_path
+from backend.contract.spec.search import SEARCH
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
+
+if TYPE_CHECKING:
+    from backend.contract.spec import RunSpec
 
 MOST_ROWS = 500
 """Rows on which two runs differ that are shown."""
 
 
 def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
-    from backend.hardware import devices  # these load the data room
-    from backend.preflight import cost, resolve
+    from backend.preflight import resolve  # loads the data room
 
-    spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
-    return cost.plan(
-        spec, devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment), reporting(report)
-    )
+    values, base = dict(require(arguments, "spec", dict)), Path(str(arguments.get("folder") or Path.home()))
+    section = values.pop(SEARCH, None)
+    if section is None:
+        return _plan_run(resolve.resolve(values, base), report)
+    from backend.search import plan as plans
+
+    search = plans.make_plan(values, section, base)
+    found = _plan_run(search.middle(), report)
+    return msgspec.structs.replace(found, search=plans.estimate(search, found))
+
+
+def _plan_run(spec: "RunSpec", report: ReportProgress) -> RunPlan:
+    from backend.hardware import devices
+    from backend.preflight import cost
+
+    available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    return cost.plan(spec, available, reporting(report))
 
 
 def _measure(arguments: Arguments, report: ReportProgress) -> MeasuredTime:
@@ -125,9 +142,11 @@ def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
 
 
 def _search_report(arguments: Arguments, report: ReportProgress) -> SearchReport:
+    from backend.helper.queries.predictions import read
     from backend.search.report import report as report_search  # loads the data room
 
-    return report_search(RunFolder(require(arguments, "search")), importance=bool(arguments.get("importance")))
+    folder, whole = RunFolder(require(arguments, "search")), bool(arguments.get("importance"))
+    return report_search(folder, importance=whole, read=read if whole else None)
 
 
 QUERIES = (

@@ -190,9 +190,35 @@ def test_winner_is_confirmed_with_new_seeds(trainer: Trainer, tmp_path: Path):
     assert list(first.values) == ["43", "44", "45"]
     assert first.mean == pytest.approx(first.searched - 0.02)  # each seed above 42 costs a hundredth
     assert first.luck == pytest.approx(0.02)
+    assert first.luck_interval == pytest.approx((0.02 - 0.0248414, 0.02 + 0.0248414), abs=1e-5)
+    assert "of which at most 0.045 was luck; so few seeds cannot say" in report.format_report(found)
     assert first.interval == pytest.approx(
         (first.mean - 0.0248414, first.mean + 0.0248414), abs=1e-5
     )  # t of 2: 4.302653
+
+
+def test_winner_is_compared_with_the_settings_of_the_spec(trainer: Trainer, tmp_path: Path):
+    folder = write(tmp_path / "search", confirm={"best": 1, "seeds": 2, "baseline": True})
+    search(folder)
+    found = report.report(folder)
+    assert [(one.confirms, one.settings["training.seed"]) for one in found.repeats[2:]] == [(-1, 43), (-1, 44)]
+    own = spec_file.read_run(folder.trials / "own-settings-seed-43" / "spec.yaml")
+    assert own["training"]["learning_rate"] == base()["training"]["learning_rate"]
+    assert own["training"]["seed"] == 43
+
+
+def test_only_the_best_models_are_kept(trainer: Trainer, tmp_path: Path):
+    def save(folder: RunFolder) -> None:
+        for path in (folder.model / "model.safetensors", folder.checkpoints / "step-000004" / "weights"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+
+    trainer.before = save
+    folder = write(tmp_path / "search", keep=2, halving={"factor": 2, "rungs": 1})
+    search(folder)
+    kept = {path.parents[1].name for path in folder.trials.glob("*/model/*.safetensors")}
+    best = {Path(one.run).name for one in report.report(folder).trials[:2]}
+    assert kept == best == {path.parents[1].name for path in folder.trials.glob("*/checkpoints/*")}
 
 
 def test_setting_without_effect_is_called_out(trainer: Trainer, tmp_path: Path):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from backend.contract.rpc.search import BASELINE
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import validate
 from backend.contract.spec.search import SearchSection
-from backend.search.trials import SEED, Action, Trial, is_name, next_action, rank, rank_all, rungs
+from backend.search.trials import SEED, Action, Trial, is_name, next_action, rank, rank_all, remove_weights, rungs
 
 STEPS = 90
 
@@ -42,9 +43,8 @@ def search(
         actions.append(action)
         number = action.trial or len(trials) + 1
         if not action.trial:
-            settings = (
-                {**trials[action.confirms].settings, SEED: action.seed} if action.confirms else {"place": number - 1}
-            )
+            of_trial = trials[action.confirms].settings if action.confirms > 0 else {}
+            settings = {**of_trial, SEED: action.seed} if action.confirms else {"place": number - 1}
             trials[number] = Trial(number, RunFolder(f"/nowhere/{number}"), settings, action.confirms)
         quality = qualities[trials[number].settings["place"]] if not action.confirms else 0.5
         trials[number] = train(trials[number], action.pause, quality)
@@ -108,6 +108,40 @@ def test_best_trials_are_confirmed_with_new_seeds():
         (5, 45),
     ]
     assert all(trial.settings[SEED] != 42 for trial in trials.values() if trial.confirms)
+
+
+def test_own_settings_are_trained_with_the_seeds_of_the_winner():
+    _, actions = search(QUALITIES, section(halving=None, confirm={"best": 1, "seeds": 2, "baseline": True}))
+    assert [(action.confirms, action.seed) for action in actions[9:]] == [
+        (9, 43),
+        (9, 44),
+        (BASELINE, 43),
+        (BASELINE, 44),
+    ]
+
+
+def test_only_trials_that_were_trained_through_are_confirmed():
+    trials, actions = search(QUALITIES, section(confirm={"best": 3, "seeds": 2}))
+    through = [trial.number for trial in rank([one for one in trials.values() if not one.confirms], greater=True)]
+    confirmed = list(dict.fromkeys(action.confirms for action in actions if action.confirms))
+    assert confirmed == through[:3]
+    assert all(action.pause is None for action in actions if action.confirms)
+
+
+def test_weights_of_a_loser_go_and_what_is_small_stays(tmp_path: Path):
+    folder, elsewhere = RunFolder(tmp_path / "run"), tmp_path / "elsewhere"
+    for name in ("model/model.safetensors", "model/burnish.json", "checkpoints/step-4/weights", "predictions.csv"):
+        path = folder.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    remove_weights(folder)
+    left = {str(path.relative_to(folder.path)) for path in folder.path.rglob("*") if path.is_file()}
+    assert left == {"model/burnish.json", "predictions.csv"}
+    folder.model.rename(elsewhere)
+    (elsewhere / "model.safetensors").write_text("x")
+    folder.model.symlink_to(elsewhere)
+    remove_weights(folder)
+    assert (elsewhere / "model.safetensors").exists()
 
 
 def test_confirmation_waits_for_the_last_trial():

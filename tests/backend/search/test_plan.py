@@ -1,0 +1,58 @@
+"""What a search will cost, reckoned from the plan of one of its trials."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.search.plan import estimate, make_plan
+from tests.backend.search.test_driver import SPACE, base
+
+TRIAL: Any = SimpleNamespace(total_steps=90, seconds=10.0)
+
+
+def plan(**search: Any):
+    return make_plan(base(), {"space": SPACE, "metric": "accuracy", "trials": 9, "sampler": "random", **search}, Path())
+
+
+def test_every_trial_is_trained_through_without_halving():
+    found = estimate(plan(), TRIAL)
+    assert (found.trials, found.confirmations, found.steps, found.seconds) == (9, 0, 9 * 90, 90.0)
+
+
+def test_halving_trains_a_share_of_each_trial():
+    found = estimate(plan(halving={"factor": 3, "rungs": 2}), TRIAL)
+    # 9 trials to 10 steps, 3 from there to 30, 1 from there to 90
+    assert found.steps == 9 * 10 + 3 * 20 + 1 * 60
+
+
+def test_runs_with_new_seeds_come_on_top():
+    found = estimate(plan(confirm={"best": 2, "seeds": 3, "baseline": True}), TRIAL)
+    assert (found.confirmations, found.steps) == (9, (9 + 9) * 90)
+
+
+def test_no_more_trials_are_confirmed_than_are_trained_through():
+    found = estimate(plan(trials=3, halving={"factor": 3, "rungs": 1}, confirm={"best": 5, "seeds": 2}), TRIAL)
+    assert found.confirmations == 2
+
+
+def test_grid_takes_some_values_of_a_range():
+    found = estimate(plan(), TRIAL)
+    assert (found.combinations, found.samples, found.grid_steps) == (5 * 2, 5, 10 * 90)
+    listed = estimate(plan(space={"training.batch_size": [8, 16, 32]}), TRIAL)
+    assert (listed.combinations, listed.samples) == (3, 0)
+
+
+def test_time_that_is_not_known_stays_unknown():
+    found = estimate(plan(), SimpleNamespace(total_steps=90, seconds=None))  # type: ignore[arg-type]
+    assert (found.seconds, found.grid_seconds) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("space", "middle"),
+    [({"training.batch_size": {"int": [4, 64]}}, 34), ({"training.batch_size": {"log_int": [4, 64]}}, 16), ({"training.batch_size": [8, 16, 32]}, 16)],
+    ids=str,
+)  # fmt: skip
+def test_estimate_is_about_a_trial_from_the_middle(space: dict[str, Any], middle: int):
+    assert plan(space=space).middle().training.batch_size == middle
