@@ -14,6 +14,7 @@ NEW_RUN_SECTIONS = {
     "model": tr("Model"),
     "hardware": tr("Hardware"),
     "settings": tr("Settings"),
+    "search": tr("Search"),
 }
 TOKENIZER_TABS = {
     "text": (tr("Text"), tr("Drop a tokenizer or a text file here")),
@@ -75,6 +76,7 @@ RUN = _absent(
         "predictions": Action(tr("Show predictions"), shortcut="Ctrl+P", icon="target"),
         "export": Action(tr("Export the run's model"), icon="download"),
         "duplicate": Action(tr("Duplicate this run"), shortcut="Ctrl+D", icon="copy"),
+        "search": Action(tr("Search around this run"), icon="search"),
         "folder": Action(tr("Open run folder"), icon="folder"),
         "curves": Action(tr("Export curves for TensorBoard"), icon="download"),
     },

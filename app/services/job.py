@@ -122,7 +122,7 @@ class Jobs(QObject):
         machine: str = "",
         on_progress: OnProgress | None = None,
     ) -> Cancel:
-        """Start a run from a complete spec; `on_error` gets the sentence that the command line would print.
+        """Start a run, or a search, from a complete spec; `on_error` gets the sentence that the command line would print.
 
         With `queue` it starts when the others are over, with `machine` on another computer: then `on_progress` gets how much has
         been sent there.
@@ -131,8 +131,14 @@ class Jobs(QObject):
         options += ["--on", machine, REPORT_PROGRESS] if machine else []
         start = _Start(str(spec.get("name") or tr("The new run")), path)
         return self._launch(
-            ["train", str(path), "--detach", "--json", *options], on_started, on_error, start, on_progress
+            [_command(spec), str(path), "--detach", "--json", *options], on_started, on_error, start, on_progress
         )
+
+    def extend(self, search: Path | str, trials: int, on_started: OnStarted, on_error: OnError) -> None:
+        """Continue a search until it has tried so many combinations of settings in all."""
+        start = _Start(RunFolder(search).name)
+        arguments = ["search", str(search), "--trials", str(trials), "--detach", "--json"]
+        self._launch(arguments, on_started, on_error, start)
 
     def resume(
         self,
@@ -281,6 +287,10 @@ def _write_spec(spec: Mapping[str, Any]) -> Path:
     return Path(file.name)
 
 
+def _command(spec: Mapping[str, Any]) -> str:
+    return "search" if spec.get("search") else "train"
+
+
 def _progress(line: str) -> Progress | None:
     """What a line of a command says of its progress; None for any other line."""
     try:
@@ -293,7 +303,8 @@ def _result(printed: str, process: QProcess) -> tuple[str, str]:
     """The run's folder, or the sentence that says why there is none."""
     output = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
     try:
-        return str(json.loads(last_line(printed))["run"]), ""
+        found = json.loads(last_line(printed))
+        return str(found["run"] if "run" in found else found["search"]), ""
     except (ValueError, KeyError, TypeError):
         return "", translate_message(last_line(output)) or tr(
             "Couldn't start the run, for an unknown reason. Run `burnish doctor` to check your setup."

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SECTIONS = ("version", "name", "task", "model", "data", "training", "evaluation", "adapter", "hardware")
+SEARCH = "search"
+SECTIONS = ("version", "name", "task", "model", "data", "training", "evaluation", "adapter", "hardware", SEARCH)
 """The order in which a spec is written."""
 
 Values = dict[str, Any]
@@ -123,10 +124,21 @@ class Draft:
         self._values = deepcopy(values)
 
     def values(self) -> Values:
-        """The whole spec as plain values, in the usual order."""
+        """The whole spec as plain values, in the usual order. One without a search has no such section."""
         known = {name: self._values[name] for name in SECTIONS if name in self._values}
-        other = {name: value for name, value in self._values.items() if name not in known}
+        if not known.get(SEARCH):
+            known.pop(SEARCH, None)
+        other = {name: value for name, value in self._values.items() if name not in SECTIONS}
         return deepcopy({"version": 1, **known, **other})
+
+    def run_values(self) -> Values:
+        """The spec of a single run: without the search."""
+        return {name: value for name, value in self.values().items() if name != SEARCH}
+
+    @property
+    def is_search(self) -> bool:
+        """Whether settings are searched."""
+        return bool(self._values.get(SEARCH))
 
     def changes(self) -> dict[str, Any]:
         """Key → value of what differs from the spec that the draft started from."""
@@ -138,7 +150,8 @@ class Draft:
         A draft that started from a file names it and adds its changes. Any other, or one that removed part of it,
         includes its spec. `environment` is set only for the command.
         """
-        words = [*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "burnish train"]
+        command = "burnish search" if self.is_search else "burnish train"
+        words = [*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), command]
         if self.file is not None and self._is_the_file_changed():
             changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changes().items()]
             return " ".join([*words, shlex.quote(str(self.file)), *changes, *options])
@@ -168,6 +181,12 @@ def make_absolute(draft: Draft, keys: Sequence[str], folder: Path) -> None:
     for key in keys:
         if draft.get(key) is not None:
             draft.set(key, _absolute(draft.get(key), folder))
+    space = draft.get(f"{SEARCH}.space")
+    for key, values in space.items() if isinstance(space, dict) else ():
+        if key in keys and isinstance(values, list):
+            draft.set(
+                f"{SEARCH}.space", {**draft.get(f"{SEARCH}.space"), key: [_absolute(one, folder) for one in values]}
+            )
 
 
 PATHS = ("model.name_or_path", "model.tokenizer", "data.train", "data.validation", "data.test")
@@ -212,10 +231,10 @@ def _at(values: Any, key: str) -> Any:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted keys and values in a fragment of a spec."""
+    """The dotted keys and values in a fragment of a spec; a mapping of dotted keys, as a search has it, is one value."""
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict) and value and not any("." in str(own) for own in value):
             yield from flat(value, f"{key}.")
         else:
             yield key, value

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from app.core.draft.draft import PATHS, SECTIONS, Draft, make_absolute
+from app.core.draft.draft import PATHS, SEARCH, SECTIONS, Draft, make_absolute
 from app.core.draft.draft_settings import NO_SETTINGS, Setting, settings_of, value_words
 from app.core.i18n import tr
 from backend.contract import spec_file
@@ -142,6 +142,8 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[st
 
 def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _YamlLines) -> Iterator[str]:
     for name, section in draft.values().items():
+        if name == SEARCH:
+            continue  # the backend says what is wrong with it
         if not isinstance(section, Mapping) or (name == "adapter" and not _has(settings, "adapter.")):
             continue
         for field in section:

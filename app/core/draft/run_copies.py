@@ -11,14 +11,14 @@ from typing import Any
 
 from app.core import json_schema
 from app.core.backend_messages import translate_messages
-from app.core.draft.draft import Draft, Values, read_draft
+from app.core.draft.draft import SEARCH, Draft, Values, read_draft
 from app.core.draft.draft_settings import differences
 from app.core.runs.run_library import RunSummary
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, find_refusal
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
-from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
+from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular, read_unlinked
 
 LONGEST_NAME = 100
 """What a spec allows."""
@@ -43,7 +43,22 @@ def copy_of(run: Path, runs: Iterable[RunSummary]) -> Values:
     """The spec of a run's or group's folder under the next free name. Raises InputError if it cannot be read."""
     group = RunGroup(run)
     values = group.read()[0] if group.exists() else read_draft(run / "spec.yaml").values()
+    values |= _search_of(RunFolder(run))
     return {**values, "name": next_name(str(values.get("name", "run")), (one.title for one in runs))}
+
+
+def _search_of(run: RunFolder) -> Values:
+    """The section of a search, in a spec's place for it; nothing of a run. Raises InputError."""
+    if not run.search.exists():
+        return {}
+    from backend.contract import spec_file  # YAML, not wanted before the first paint
+
+    try:
+        text = read_unlinked(run.search, MAX_SPEC).decode("utf-8", "replace")
+    except OSError as error:
+        raise InputError("{path}: {reason}", path=run.search, reason=error.strerror) from None
+    section = spec_file.parse(text, run.search.name)
+    return {SEARCH: section} if isinstance(section, dict) else {}
 
 
 def previous_run(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | None:

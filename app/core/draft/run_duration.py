@@ -33,6 +33,14 @@ def whole(plan: RunPlan) -> str:
     return tr("about {seconds}", seconds=formatting.duration(plan.seconds)) if plan.seconds else tr("unknown")
 
 
+def in_all(plan: RunPlan) -> str:
+    """That of the whole search, if the plan is of one of its trials."""
+    if plan.search is None:
+        return whole(plan)
+    seconds = plan.search.seconds
+    return tr("about {seconds}", seconds=formatting.duration(seconds)) if seconds else tr("unknown")
+
+
 def of_part(part: TimePart) -> str:
     """The time of one part."""
     if part.seconds is None:

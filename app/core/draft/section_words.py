@@ -7,6 +7,7 @@ from typing import Any
 
 from app.core import formatting
 from app.core.backend_words import translate_word
+from app.core.draft import search_space
 from app.core.draft.data_source import data_name, split_kind, used_parts
 from app.core.draft.device_choice import selected_devices
 from app.core.draft.draft import Draft
@@ -94,6 +95,11 @@ def settings_words(draft: Draft, adapter: str, auto: Mapping[str, float]) -> str
         tr("batch {value}", value=value_words(value("batch_size"))),
         adapter,
     )
+
+
+def search_words(draft: Draft) -> str:
+    """`12 trials · Learning rate, Batch size`, or that it is a single run."""
+    return search_space.search_words(draft) or tr("Off: a single run")
 
 
 def _joined(*parts: str) -> str:

@@ -184,7 +184,7 @@ class DraftChecks(QObject):
     def report_arguments(self) -> dict[str, Any]:
         """The arguments of a data report: the spec if it is complete, else only the data and the task."""
         if self.plan is not None:
-            return {"spec": self._draft.values()}
+            return {"spec": self._draft.run_values()}
         return {"task": self._draft.get("task"), "data": self._draft.get("data")}
 
     def _data_arguments(self) -> dict[str, Any] | None:
@@ -331,7 +331,7 @@ class DraftChecks(QObject):
             return
         self._measurement = self._client.ask(
             "measure_time",
-            {"spec": self._draft.values()},
+            {"spec": self._draft.run_values()},
             self._on_measured,
             self._on_not_measured,
             self.measuring.emit,

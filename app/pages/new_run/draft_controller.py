@@ -1,6 +1,6 @@
 """Edits the draft of a run: every edit can be undone, and specs are opened and saved."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -460,11 +460,11 @@ class DraftController(QObject):
         else:
             self.message.emit("success", tr("Opened {name}.", name=path.name))
 
-    def copy_run(self, path: str, runs: Iterable[RunSummary]) -> None:
-        """Continue with the spec of a run, under a name that none of `runs` has."""
+    def copy_run(self, path: str, runs: Iterable[RunSummary], change: Callable[[Values], Values] = dict) -> None:
+        """Continue with the spec of a run, under a name that none of `runs` has, after a `change`."""
         try:
             copied = copy_of(Path(path), runs)
-            self.load(Draft(dict(copied)), tr("Copy {path}", path=formatting.name_of_path(path)))
+            self.load(Draft(change(copied)), tr("Copy {path}", path=formatting.name_of_path(path)))
         except InputError as error:
             self.message.emit("error", tr("{error}. Choose another run.", error=translate_message(str(error))))
 

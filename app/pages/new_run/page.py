@@ -1,6 +1,7 @@
 """The New run page: from a task to a started run. The sections show the draft and what the backend says about it."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from app.core.actions import Action
 from app.core.draft.draft import Draft, Values
 from app.core.draft.draft_file import is_spec
 from app.core.draft.kept_draft import NAME
+from app.core.draft.search_space import search_around
 from app.core.i18n import tr
 from app.core.page_actions import NEW_RUN, NEW_RUN_SECTIONS
 from app.core.preferences import default_path
@@ -107,7 +109,7 @@ class Page(QWidget):
         # What people change
         sections.task.chosen.connect(controller.choose_task)
         sections.task.renamed.connect(controller.rename)
-        for section in (sections.data, sections.model, sections.hardware, sections.settings):
+        for section in (sections.data, sections.model, sections.hardware, sections.settings, sections.search):
             section.changed.connect(self.change)
         sections.settings.reset_requested.connect(controller.reset)
         sections.settings.changes_requested.connect(self.show_changes)
@@ -285,13 +287,19 @@ class Page(QWidget):
         """Fill the page with the spec of a run."""
         self.controller.copy_run(path, self._context.library.runs)
 
+    def search_around(self, path: str, learning_rate: float | None, metric: str) -> None:
+        """Fill the page with a search around the settings of a run."""
+        change = partial(search_around, learning_rate=learning_rate, metric=metric)
+        self.controller.copy_run(path, self._context.library.runs, change)
+        self.sections.open("search")
+
     def apply_settings(self, settings: Mapping[str, Any]) -> None:
         """Apply settings found on another page: spec keys and values."""
         self.controller.apply(settings, tr("Settings from another page"))
 
     def offered(self) -> tuple[dict[str, Any], str]:
         """The draft as a spec, and what is missing before its data can be tokenised, as a sentence."""
-        return self.draft.values(), self.checks.missing()
+        return self.draft.run_values(), self.checks.missing()
 
     def fill_demo(self) -> None:
         """Fill the page with the embedded demo."""
@@ -353,7 +361,11 @@ class Page(QWidget):
             place, state = self.checks.obstacle()
             is_told = self.sections.is_told(place, state)
             self.start_bar.show_obstacle(place, state, is_told=is_told, shows_plan=self.sections.shows_plan)
-            self.start_bar.enable_machines(self.checks.blocker(elsewhere=True))
+            self.start_bar.show_kind(is_search=self.draft.is_search)
+            self.start_bar.enable_machines(self.checks.blocker(elsewhere=True) or self._only_here())
+
+    def _only_here(self) -> str:
+        return tr("A search trains on this computer.") if self.draft.is_search else ""
 
     def jump(self, name: str) -> None:
         """Go to a section, where nothing is left out by a search."""

@@ -16,6 +16,7 @@ from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.plan import DiskPlan, DiskVolume, Placement, RunPlan
+from backend.contract.rpc.search import SearchPlan
 from backend.contract.run.cost import DiskFix, MemoryFix
 
 AnyFix = MemoryFix | DiskFix
@@ -154,6 +155,8 @@ class _PlanParts(QWidget):
         self._grid.setColumnMinimumWidth(1, VALUE_WIDTH)
         self._grid.setColumnStretch(2, 1)
         self._column.addLayout(self._grid)
+        if plan.search is not None:
+            self._search(plan.search, plan.total_steps)
         self._memory(plan)
         if plan.disk is not None:
             self._disk(plan.disk)
@@ -169,6 +172,24 @@ class _PlanParts(QWidget):
         for reason in reasons:
             self._column.addWidget(label(f"{formatting.sentence(reason)}.", "muted", wrap=True))
         self._column.addSpacing(8 if reasons else 0)
+
+    def _search(self, search: SearchPlan, steps_of_one: int) -> None:
+        """What all trials cost, beside a grid; everything below is about one of them."""
+        known = formatting.duration(search.seconds) if search.seconds else tr("unknown until measured")
+        self._section(tr("Whole search · {known}", known=known))
+        again = search.confirmations * steps_of_one
+        rows = [(tr("Trials"), search.trials, search.steps - again, "")]
+        if search.confirmations:
+            rows.append((tr("New seeds"), search.confirmations, again, tr("to confirm the best")))
+        grid = formatting.duration(search.grid_seconds) if search.grid_seconds else ""
+        values = tr("with {count} values of each range", count=search.samples) if search.samples else ""
+        rows.append((tr("Full grid"), search.combinations, search.grid_steps, ", ".join(filter(None, (grid, values)))))
+        for name, count, steps, words in rows:
+            said = ", ".join(filter(None, (trn("{count} step", "{count} steps", steps), words)))
+            self._row(name, formatting.group_digits(count), label(said, "faint", wrap=True))
+        note = label(tr("Below: one trial, with values from the middle."), "faint", wrap=True)
+        note.setContentsMargins(0, 2, 0, 0)
+        self._line(note)
 
     def _memory(self, plan: RunPlan) -> None:
         self._section(

@@ -14,6 +14,7 @@ ACTIONS = {
     "model": tr("Choose another model"),
     "hardware": tr("Change the hardware"),
     "settings": tr("Change the settings"),
+    "search": tr("Change the search"),
 }
 """What to do in a section in which something is wrong, if nobody knows more."""
 
@@ -34,4 +35,4 @@ def section_of(key: str) -> str:
         return "model" if rest in ("", "name_or_path", "revision", "trust_remote_code") else "settings"
     if key in ("task", "task.type", "name"):
         return "task"
-    return first if first in ("data", "hardware") else "settings"
+    return first if first in ("data", "hardware", "search") else "settings"

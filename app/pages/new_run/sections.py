@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QStackedWidget, QVBoxLayout, QWidg
 
 from app import theme
 from app.core import formatting, json_schema
-from app.core.draft import data_source, section_words
+from app.core.draft import data_source, search_space, section_words
 from app.core.draft.draft_settings import shorten_texts
 from app.core.i18n import tr
 from app.pages.new_run.data.data_section import DataSection
@@ -19,12 +19,14 @@ from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.hardware_section import HardwareSection
 from app.pages.new_run.model.model_section import ModelSection
 from app.pages.new_run.plan_panel import PlanView
+from app.pages.new_run.search_section import SearchSection
 from app.pages.new_run.section import Panel, Section
 from app.pages.new_run.section_state import WRONG, SectionState, section_of
 from app.pages.new_run.settings_section import SettingsSection
 from app.pages.new_run.task_section import TaskSection
 from app.widgets.boxes import hbox
 from app.widgets.forms.field_row import FieldRow
+from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview
@@ -61,6 +63,7 @@ class Sections(QWidget):
         self.model = ModelSection(panels[2], self._frame)
         self.hardware = HardwareSection(panels[3], self._frame)
         self.settings = SettingsSection(panels[3], self._frame)
+        self.search = SearchSection(controller, panels[3], self._frame)
         self.plan = PlanView(panels[3])
         panels[3].body.addWidget(self.plan, 1)
         self.named: dict[str, Section] = {
@@ -69,6 +72,7 @@ class Sections(QWidget):
             "model": self.model,
             "hardware": self.hardware,
             "settings": self.settings,
+            "search": self.search,
         }
         self.opened = "data"
         self._auto: dict[str, float] = {}
@@ -79,12 +83,13 @@ class Sections(QWidget):
         for name, section in self.named.items():
             self._column.addWidget(section)
             section.open_requested.connect(lambda name=name: self.open(name))
-        self.settings.line.hide()
+        self.search.line.hide()
         self._row = hbox(self._frame, (self.side, 1), spacing=14, parent=self)
         self.open(self.opened)
         self._listen(checks)
-        for section in (self.data, self.settings, self.hardware):
+        for section in (self.data, self.settings, self.hardware, self.search):
             section.mistakes_changed.connect(self.mistakes_changed)
+        self.settings.form_made.connect(self._on_form_made)
 
     # Which section is open, and where its panel is
 
@@ -140,7 +145,8 @@ class Sections(QWidget):
             section.focus_first()
 
     def _first_mistaken(self, section: Section) -> FieldRow | None:
-        forms = section.forms_shown() if isinstance(section, DataSection | HardwareSection | SettingsSection) else []
+        has_forms = isinstance(section, DataSection | HardwareSection | SettingsSection | SearchSection)
+        forms = section.forms_shown() if has_forms else []
         form, row = next(((form, row) for form in forms if (row := form.first_mistaken()) is not None), (None, None))
         if form is not None and row is not None:
             form.show_matches([row.key], alone=False)
@@ -193,6 +199,7 @@ class Sections(QWidget):
                 draft, catalog.engines if catalog else [], self.hardware.present, checks.plan
             ),
             "settings": section_words.settings_words(draft, self.settings.adapter_name(), self._auto),
+            "search": section_words.search_words(draft),
         }
         for name, state in checks.section_states().items():
             self.named[name].header.show_state(state, words[name])
@@ -209,11 +216,24 @@ class Sections(QWidget):
         """Switch to another task: its columns, settings and metrics."""
         self.data.set_parts(data_source.used_parts(task, self._draft))
         self.settings.set_task(task, catalog)
+        self.search.set_task(task, catalog)
 
     def show_draft(self) -> None:
         """Show the whole draft."""
-        for section in (self.task, self.data, self.model, self.hardware, self.settings):
+        for section in (self.task, self.data, self.model, self.hardware, self.settings, self.search):
             section.show_draft(self._draft)
+        for form in self.settings.forms_shown():
+            self._show_searched(form)
+
+    def _on_form_made(self, form: SchemaForm) -> None:
+        form.search_requested.connect(self.search.search)
+        self._show_searched(form)
+
+    def _show_searched(self, form: SchemaForm) -> None:
+        """Offer to search the settings of a form, and show which of them are searched."""
+        keys = [key for key, one in self._controller.settings().items() if search_space.can_be_searched(one)]
+        searched = search_space.space_of(self._draft)
+        form.offer_search(keys, {key: search_space.values_in_words(values) for key, values in searched.items()})
 
     def show_setting(self, key: str) -> None:
         """Show what else a changed value affects; its own field already shows it."""
@@ -226,17 +246,19 @@ class Sections(QWidget):
             self.model.show_draft(self._draft)
         elif section == "hardware":
             self.hardware.show_draft(self._draft)
+        elif section == "search":
+            self.search.show_draft(self._draft)
         elif task is not None and data_source.decides_parts(task, key):
             self.data.set_parts(data_source.used_parts(task, self._draft))
 
     def clear_marks(self) -> None:
         """Clear the errors reported from outside."""
-        for section in (self.data, self.settings, self.hardware):
+        for section in (self.data, self.settings, self.hardware, self.search):
             section.clear_marks()
 
     def mistakes(self) -> dict[str, dict[str, str]]:
         """Title → error message of all marked fields, by section."""
-        sections = {"data": self.data, "hardware": self.hardware, "settings": self.settings}
+        sections = {"data": self.data, "hardware": self.hardware, "settings": self.settings, "search": self.search}
         return {name: section.mistakes() for name, section in sections.items()}
 
     def caption_of(self, key: str) -> QLabel | None:
@@ -260,7 +282,7 @@ class Sections(QWidget):
 
     def mark(self, field: str, sentence: str, fix: Fix | None = None) -> None:
         """Show an error at its field, or where the section has room for it; else beside the settings."""
-        others = (self.model, self.hardware, self.settings)
+        others = (self.model, self.hardware, self.settings, self.search)
         if not self.data.mark(field, sentence, fix) and not any(one.mark(field, sentence) for one in others):
             self.plan.show_problem(sentence)
 
@@ -305,6 +327,7 @@ class Sections(QWidget):
         self.hardware.show_plan(plan)
         self.settings.show_chosen(plan.auto)
         self._auto = {one.key: one.value for one in plan.auto if not isinstance(one.value, str)}
+        self.search.show_chosen(self._auto)
 
     def _on_shortage(self, found: MeasuredTime) -> None:
         self.plan.show_shortage(formatting.sentence(found.shortage), found.remedies)

@@ -47,6 +47,7 @@ class SettingsSection(Section):
     """The settings to reset to their defaults, by key."""
     changes_requested = Signal()
     """Somebody wants to see all that is not its default."""
+    form_made = Signal(object)
 
     def __init__(self, panel: Panel, parent: QWidget | None = None) -> None:
         super().__init__(tr("Settings"), panel, parent)
@@ -107,6 +108,7 @@ class SettingsSection(Section):
         for form in (self.adapter_form, self.optimizer_form):
             form.changed.connect(self.changed)
             form.mistakes_changed.connect(self.mistakes_changed)
+            form.form_made.connect(self.form_made)
         self.body.addWidget(self._choices)
         self.body.addWidget(self.adapter_form)
 
@@ -147,6 +149,7 @@ class SettingsSection(Section):
         form = self.forms[name] = SchemaForm(json_schema.only(self._schemas[name], self._matters[name]), prefix=name)
         form.changed.connect(self._on_changed)
         form.mistakes_changed.connect(self.mistakes_changed)
+        self.form_made.emit(form)
         self._few.insertWidget(0 if name == "training" else self._few.count(), form)
 
     def _build_group(self, name: str) -> None:
@@ -166,6 +169,7 @@ class SettingsSection(Section):
         group.mistakes_changed.connect(self.mistakes_changed)
         group.reset_requested.connect(self.reset_requested)
         group.opened.connect(self._show_choices)
+        group.form_made.connect(self.form_made)
         self._rest.insertWidget(0 if name == "task" else self._rest.count(), group)
         group.set_open(before is not None and before.is_open())
 
@@ -307,6 +311,7 @@ class OptionsForm(QWidget):
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
+    form_made = Signal(object)
 
     def __init__(self, prefix: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -343,6 +348,7 @@ class OptionsForm(QWidget):
         self.form = SchemaForm(settings, prefix=self.prefix)
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)
+        self.form_made.emit(self.form)
         self._column.addWidget(self.form)
 
     def show_matches(self, keys: Collection[str] | None) -> None:
@@ -363,6 +369,7 @@ class SettingsGroup(QWidget):
     changed = Signal(str, object)
     mistakes_changed = Signal()
     opened = Signal()
+    form_made = Signal(object)
     reset_requested = Signal(list)
     """The settings to reset to their defaults, by key."""
 
@@ -445,6 +452,7 @@ class SettingsGroup(QWidget):
         self.form.show_chosen(self._chosen)
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)
+        self.form_made.emit(self.form)
         self._column.insertWidget(2, self.form)
 
     def show_values(self, values: Mapping[str, Any]) -> None:

@@ -39,6 +39,7 @@ from backend.contract.run.cost import MeasuredTime
 HEIGHT, MEMORY_WIDTH, TIME_WIDTH, WIDE = 56, 112, 136, 780
 """Pixels; nothing in the bar changes its place or its size."""
 MARGINS, SPACING = (16, 12), 10
+START_WORDS = (tr("Start training"), tr("Start search"))
 MEASURING_HINT = tr(
     "Train for a few seconds with the real model and data, and evaluate and save once, to estimate how long the run will "
     "take. Nothing is kept."
@@ -145,6 +146,7 @@ class StartBar(QFrame):
         self.is_measuring = self.is_sending = False
         self._sending = ""
         """How far the copy to another machine is."""
+        self._is_search = False
         self._place, self._state, self._others, self._elsewhere = "", SectionState(""), "", ""
         self._is_told = self._shows_plan = self._leads = False
         self.time, self.memory = Figure(tr("Time"), TIME_WIDTH), Figure(tr("Memory"), MEMORY_WIDTH)
@@ -189,7 +191,7 @@ class StartBar(QFrame):
         """Sizes follow the text size; a button that says something else later has room for it."""
         self.setFixedHeight(theme.pixels(HEIGHT))
         for button, *texts in (
-            (self.start, tr("Start training"), tr("Starting…"), tr("Cancel")),
+            (self.start, *START_WORDS, tr("Starting…"), tr("Cancel")),
             (self.queue, tr("Add to queue"), tr("Adding…")),
             (self.measure, tr("Measure time"), tr("Stop measuring")),
         ):
@@ -215,6 +217,15 @@ class StartBar(QFrame):
         taken = sum(max(part.minimumWidth(), part.sizeHint().width()) + SPACING for part in parts)
         return self.is_measuring or self.reason.fits(self.width() - sum(MARGINS) - taken)
 
+    def show_kind(self, *, is_search: bool) -> None:
+        """Show whether a search is started, or a single run."""
+        self._is_search = is_search
+        if self.start.text() in START_WORDS:
+            self.start.setText(self._start_words())
+
+    def _start_words(self) -> str:
+        return START_WORDS[self._is_search]
+
     # What the run will cost
 
     def clear(self) -> None:
@@ -237,7 +248,7 @@ class StartBar(QFrame):
         self.plan, self.shortage = plan, ""
         computes = f"{plan.device}, {plan.precision}"
         origin = run_duration.origin(plan.measured, time.time())
-        self.time.show_value(run_duration.whole(plan), " · ".join(filter(None, (origin, computes))))
+        self.time.show_value(run_duration.in_all(plan), " · ".join(filter(None, (origin, computes))))
         seen = run_duration.peak_mb(plan.measured)
         megabytes = formatting.megabytes
         parts = [
@@ -353,7 +364,7 @@ class StartBar(QFrame):
     def show_starting(self, starting: bool, *, queue: bool = False) -> None:
         """Show that the run is starting, or is being added to the queue."""
         self.is_sending, self._sending = False, ""
-        self.start.setText(tr("Starting…") if starting and not queue else tr("Start training"))
+        self.start.setText(tr("Starting…") if starting and not queue else self._start_words())
         self.queue.setText(tr("Adding…") if starting and queue else tr("Add to queue"))
         if starting:
             self.start.setEnabled(False)

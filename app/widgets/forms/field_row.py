@@ -1,9 +1,10 @@
 """One field of a form: title, editor, help, a reset button, and a line for its error."""
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting
@@ -11,7 +12,7 @@ from app.core.i18n import fill, tr
 from app.widgets.card import label
 from app.widgets.forms.field_editors import Editor, EnumEditor, NumberEditor, SwitchEditor, editor_for
 from app.widgets.forms.schema_field import AUTO, FieldSchema, NotUsableError, accepted_words, mixed_text
-from app.widgets.icon_label import IconToolButton
+from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
 
 GAP = 15
@@ -19,6 +20,8 @@ GAP = 15
 HELP_GAP = 8
 """Pixels below a field's help."""
 COLUMNS = 4
+MOST_SEARCHED = 220
+"""Pixels of the values that are tried."""
 
 
 class FieldRow(QObject):
@@ -26,6 +29,8 @@ class FieldRow(QObject):
 
     edited = Signal()
     reset_requested = Signal()
+    search_requested = Signal()
+    """Somebody wants to try several values."""
 
     def __init__(
         self, parent: QWidget, field: FieldSchema, key: str, grid: QGridLayout, width: int, shows_help: bool
@@ -51,6 +56,9 @@ class FieldRow(QObject):
         self.ask.clicked.connect(self.show_help)
         self._mistake: ElidedLabel | None = None
         self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
+        self._searched: QPushButton | None = None
+        self._search_words = ""
+        self.can_be_searched = False
         self._used = self._sought = True
         self._place(grid)
         self.show_value(field.default)
@@ -188,9 +196,29 @@ class FieldRow(QObject):
             self._sought = sought
             self._show()
 
+    def show_searched(self, words: str) -> None:
+        """Show in place of the editor which values are tried; empty shows the editor again."""
+        if words == self._search_words:
+            return
+        self._search_words = words
+        if self._searched is None:
+            self._searched = IconButton("", "search")
+            self._searched.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            self._searched.clicked.connect(self.search_requested)
+            self._grid.addWidget(self._searched, self._line, 1)
+        self._searched.setText(
+            self._searched.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, MOST_SEARCHED)
+        )
+        self._searched.setAccessibleName(f"{self.field.title}: {words}")
+        self._searched.setToolTip(tr("Searched: {words}", words=words))
+        self._show()
+
     def _show(self) -> None:
-        for widget in (self.title, self.editor.widget, self.ask):
+        for widget in (self.title, self.ask):
             widget.setVisible(self.is_shown)
+        self.editor.widget.setVisible(self.is_shown and not self._search_words)
+        if self._searched is not None:
+            self._searched.setVisible(self.is_shown and bool(self._search_words))
         if self._mistake is not None:
             self._mistake.setVisible(self.is_shown and bool(self.mistake))
         if self._help is not None:
@@ -199,14 +227,17 @@ class FieldRow(QObject):
         self._show_changed()
 
     def _show_changed(self) -> None:
-        changed = self.is_changed()
+        changed = self.is_changed() and not self._search_words
         if changed or self._reset is not None:
             self.reset.setVisible(changed and self.is_shown)
         theme.flag(self.title, "changed", changed)
 
     def show_help(self) -> None:
         """Show everything about the field, beside it, until a key or a click elsewhere."""
-        FieldHelp(self.field.title, self._help_lines(), self.ask).popup_at(self.ask)
+        shown = FieldHelp(self.field.title, self._help_lines(), self.ask)
+        if self.can_be_searched:
+            shown.offer(tr("Try several values…"), "search", self.search_requested.emit)
+        shown.popup_at(self.ask)
 
 
 # Help: what a field does, its default, its bounds and its key in a spec
@@ -278,9 +309,22 @@ class FieldHelp(QFrame):
             column.addWidget(line_label)
         self.setFixedWidth(HELP_WIDTH)
 
+    def offer(self, words: str, icon: str, action: Callable[[], object]) -> None:
+        """Offer something to do with the field, below the words."""
+        button = IconButton(words, icon, "small", clicked=lambda: (self.close(), action()))
+        column = self.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.addSpacing(4)
+        column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+
     def popup_at(self, widget: QWidget) -> None:
         """Below a widget, within its screen."""
-        self.adjustSize()
+        for words in self.findChildren(QLabel):
+            words.ensurePolished()  # lines are counted with the font in which they are shown
+        column = self.layout()
+        assert column is not None
+        column.invalidate()
+        self.setFixedHeight(column.totalHeightForWidth(HELP_WIDTH))
         corner = widget.mapToGlobal(QPoint(widget.width() - HELP_WIDTH, widget.height() + 4))
         area = widget.screen().availableGeometry()
         left = min(max(corner.x(), area.left() + 8), area.right() - HELP_WIDTH - 8)

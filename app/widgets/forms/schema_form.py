@@ -27,6 +27,8 @@ class SchemaForm(QWidget):
     changed = Signal(str, object)
     """Dotted key and the new, valid value."""
     mistakes_changed = Signal()
+    search_requested = Signal(str)
+    """Several values of the field with this dotted key are wanted."""
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class SchemaForm(QWidget):
             row = self._rows[field.name] = FieldRow(self, field, key, grid, self.label_width, self.shows_help)
             row.edited.connect(lambda row=row: self._on_edited(row))
             row.reset_requested.connect(lambda row=row: self._on_reset(row))
+            row.search_requested.connect(lambda key=key: self.search_requested.emit(key))
             if group:
                 self._headings[-1][1].append(row)
         return holder
@@ -157,6 +160,12 @@ class SchemaForm(QWidget):
         for row in self._rows.values():
             found = chosen.get(row.key)
             row.show_chosen(found.value if found else None, found.reason if found else "")
+
+    def offer_search(self, keys: Collection[str], searched: Mapping[str, str]) -> None:
+        """Offer to try several values of the fields with these keys; `searched` says of some which ones are tried."""
+        for row in self._rows.values():
+            row.can_be_searched = row.key in keys
+            row.show_searched(searched.get(row.key, ""))
 
     def leave_out(self, names: Collection[str]) -> None:
         """Hide these fields and show all others."""

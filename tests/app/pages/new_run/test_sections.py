@@ -268,7 +268,10 @@ def said_in(page: Page) -> list[str]:
 @pytest.mark.parametrize(("topic", "field"), TOLD)
 def test_what_is_wrong_is_said_once_and_the_bar_leads_to_it(demo, topic: str, field: str | None):
     demo.checks._on_mistake(topic, ErrorReply(f"{field}: {SAID}" if field else SAID, field))
-    place, in_plan = demo.checks.obstacle()[0], {"hardware", "settings"} if (topic, field) == ("plan", None) else set()
+    place, in_plan = (
+        demo.checks.obstacle()[0],
+        {"hardware", "settings", "search"} if (topic, field) == ("plan", None) else set(),
+    )
     for name in SECTIONS:
         demo.sections.open(name)
         told = name in {place, *in_plan}
