@@ -54,6 +54,7 @@ CONNECTIONS = (
     ("run", "try_requested", "_on_try_requested"),
     ("run", "predictions_requested", "_on_predictions_requested"),
     ("run", "duplicate_requested", "_on_duplicate_requested"),
+    ("run", "search_requested", "_on_search_requested"),
     ("runs", "run_selected", "_on_run_selected"),
     ("runs", "duplicate_requested", "_on_duplicate_requested"),
     ("runs", "predictions_requested", "_on_predictions_requested"),
@@ -324,6 +325,11 @@ class MainWindow(QMainWindow):
         panel = self.show_page("new_run")
         if panel is not None:
             panel.load_run(path)  # type: ignore[attr-defined]
+
+    def _on_search_requested(self, path: str, learning_rate: float | None, metric: str) -> None:
+        panel = self.show_page("new_run")
+        if panel is not None:
+            panel.search_around(path, learning_rate, metric)  # type: ignore[attr-defined]
 
     def _on_try_requested(self, path: str) -> None:
         panel = self.show_page("predictions")

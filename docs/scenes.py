@@ -1,5 +1,6 @@
 """What each picture of README and guide shows: a function for each, which brings the window there (`docs/screenshots.py`)."""
 
+import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.processes import python_command
 
 HIGH = (1280, 1100)
@@ -20,6 +22,10 @@ SENTENCE = (
 TYPED = ("The waiter was rude and the soup was cold.", "Funny, warm and beautifully played.")
 REVIEWS = "text\nThe battery died after a week.\nBest tacos in town.\nI would watch it again tomorrow.\nNever again.\n"
 """A file without labels, to be predicted."""
+SEARCH = {
+    "space": {"training.learning_rate": {"log": [1e-5, 3e-3]}, "training.batch_size": [8, 16, 32]},
+    "metric": "accuracy", "trials": 12, "sampler": "tpe", "confirm": {"best": 1, "seeds": 5, "baseline": True},
+}  # fmt: skip
 DEMO_DATA = {"source": "demo", "name": "sentiment"}
 
 
@@ -185,6 +191,29 @@ def differences(stage: Stage) -> Any:
     compared = stage.page("runs").compared
     compared.show_side("Differences")
     until(lambda: compared.differences.model().rowCount() > 0)
+    return stage.window
+
+
+def new_run_search(stage: Stage) -> Any:
+    """A search around the demo's run, and what it will take."""
+    page = stage.page("new_run")
+    until(lambda: page.catalog is not None)
+    page.search_around(str(stage.run), None, "accuracy")
+    until(lambda: page.checks.plan is not None and page.checks.plan.search is not None)
+    return stage.window
+
+
+def search(stage: Stage) -> Any:
+    """A search that is over, and whether its winner is better than the demo."""
+    folder = stage.home / "search" / "sentiment-search"
+    if not folder.exists():
+        spec = stage.home / "search.json"
+        values = spec_file.read_run(stage.run / "spec.yaml")
+        spec.write_text(json.dumps({**values, "name": "sentiment-search", "search": SEARCH}), encoding="utf-8")
+        backend("search", str(spec), "--run-folder", str(folder), "--json")
+    stage.window.show_run(str(folder))
+    page = stage.page("run").search
+    until(lambda: page.table.texts() and page.importance.bars)
     return stage.window
 
 
@@ -373,6 +402,8 @@ SCENES: dict[str, Callable[[Stage], Any]] = {
     "runs": runs,
     "compare": compare,
     "compare-differences": differences,
+    "new-run-search": new_run_search,
+    "search": search,
     "predictions": predictions,
     "predictions-wrong": predictions_wrong,
     "predictions-file": predictions_file,

@@ -10,11 +10,14 @@ from app.core.backend_messages import translate_message
 from app.core.i18n import figure, group_digits, tr
 from app.core.runs.run_status import TITLES
 from app.core.setting_titles import title_of_key
-from backend.contract.rpc.search import Confirmation, SearchReport, TrialEntry
+from backend.contract.rpc.search import BASELINE, Confirmation, Importance, SearchReport, TrialEntry
 from backend.contract.run.comparison import format_short
 
 FEW = 4
 """Different values that are all written beside an axis."""
+SEED = "training.seed"
+TINY = 0.001
+"""Numbers below it are written with a power of ten."""
 WIDE = 20
 """A range whose ends differ by this factor has a logarithmic axis."""
 
@@ -60,7 +63,7 @@ def _number_axis(title: str, values: Sequence[float | None], low: float, high: f
     middle = math.sqrt(low * high) if is_log else (low + high) / 2
     distinct = sorted({value for value in values if value is not None})
     marked = distinct if len(distinct) <= FEW else [low, middle, high]
-    ticks = tuple((place(value), figure(value, ".3g")) for value in marked)
+    ticks = tuple((place(value), _value_text(value)) for value in marked)
     return Axis(title, tuple(None if value is None else place(value) for value in values), ticks)
 
 
@@ -70,9 +73,14 @@ def header_of(report: SearchReport) -> list[str]:
     return [*fixed, *map(title_of_key, keys_of(report))]
 
 
+def entries_of(report: SearchReport) -> list[TrialEntry]:
+    """The trials, best first, then their repeats with new seeds: a row of the table each."""
+    return [*report.trials, *report.repeats]
+
+
 def rows_of(report: SearchReport) -> list[list[str]]:
     """The table of trials, best first; the best is marked."""
-    return [_row(report, trial) for trial in report.trials]
+    return [_row(report, trial) for trial in entries_of(report)]
 
 
 def _row(report: SearchReport, trial: TrialEntry) -> list[str]:
@@ -82,37 +90,80 @@ def _row(report: SearchReport, trial: TrialEntry) -> list[str]:
     mark = " ★" if trial.trial == report.best else ""
     value = "–" if trial.metric is None else formatting.number(trial.metric)
     settings = [_value_text(trial.settings.get(key)) for key in keys_of(report)]
-    return [f"{trial.trial}{mark}", value, TITLES.get(trial.state, trial.state), steps, *settings]
+    return [f"{name_of(trial)}{mark}", value, TITLES.get(trial.state, trial.state), steps, *settings]
+
+
+def name_of(trial: TrialEntry) -> str:
+    """`7`, or of its repeat with another seed `7 · seed 43`."""
+    if not trial.confirms:
+        return str(trial.trial)
+    seed = trial.settings.get(SEED)
+    if trial.confirms == BASELINE:
+        return tr("Own · seed {seed}", seed=seed)
+    return tr("{trial} · seed {seed}", trial=trial.confirms, seed=seed)
 
 
 def _value_text(value: Any) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return figure(value, ".3g") if is_number else format_short(value)
+    if is_number and value != 0 and abs(value) < TINY:
+        return formatting.scientific(value)
+    return "" if value is None else figure(value, ".3g") if is_number else format_short(value)
+
+
+def settings_words(trial: TrialEntry) -> str:
+    """`Learning rate 3e-4, Batch size 16`."""
+    return ", ".join(f"{title_of_key(key)} {_value_text(value)}" for key, value in trial.settings.items())
+
+
+def describe_best(report: SearchReport) -> str:
+    """`Trial 7: Accuracy 0.8219 with Learning rate 4e-4, Batch size 32`; empty before a trial has finished."""
+    best = next((one for one in report.trials if one.trial == report.best), None)
+    if best is None:
+        return ""
+    return tr(
+        "Trial {trial}: {metric} {value} with {settings}",
+        trial=best.trial, metric=formatting.metric_title(report.metric), value=formatting.number(best.metric), settings=settings_words(best),
+    )  # fmt: skip
+
+
+def training_now(report: SearchReport) -> list[tuple[str, str]]:
+    """What trains now and why, and with which settings at which step."""
+    return [
+        (
+            tr("Trial {trial}: {reason}", trial=name_of(one), reason=translate_message(one.reason) or tr("training")),
+            tr("{settings} · step {steps}", settings=settings_words(one), steps=_row(report, one)[3]),
+        )
+        for one in entries_of(report)
+        if one.state == "running"
+    ]
+
+
+# The numbers above
+
+
+def tile_of_trials(report: SearchReport) -> tuple[str, str]:
+    """How many trials have come to an end or wait at a rung, and how many are planned."""
+    over = [one for one in report.trials if one.state not in ("running", "proposed")]
+    waiting = sum(one.state == "paused" for one in over)
+    return str(len(over)), tr("of {planned}, {waiting} paused early", planned=report.planned, waiting=waiting) if waiting else tr("of {planned}", planned=report.planned)  # fmt: skip
+
+
+def tile_of_steps(report: SearchReport) -> tuple[str, str]:
+    """The steps of all trials, and those of training each of them through."""
+    if not report.full_steps:
+        return group_digits(report.steps), " "
+    share = round(100 * report.steps / report.full_steps)
+    return group_digits(report.steps), tr("{share} % of {full} without stopping early", share=share, full=group_digits(report.full_steps)) if share < 100 else tr("all trials trained through")  # fmt: skip
+
+
+# Findings
 
 
 def sentences(report: SearchReport) -> list[str]:
     """What the numbers say, most important first."""
     found = [translate_message(report.message)] if report.message else []
-    if report.seconds_left is not None and report.state == "running":
-        found.append(tr("About {left} left.", left=formatting.duration(report.seconds_left)))
+    found += [formatting.with_full_stop(formatting.sentence(line)) for line in report.verdict.splitlines()]
     found += [_confirmation(one, report) for one in report.confirmed]
-    if report.full_steps and report.steps < report.full_steps:
-        found.append(
-            tr(
-                "{done} steps, {share} % of the {full} that training all of these trials through would take.",
-                done=group_digits(report.steps),
-                share=round(100 * report.steps / report.full_steps),
-                full=group_digits(report.full_steps),
-            )
-        )
-    for one in report.importance:
-        low, high = one.interval
-        found.append(
-            tr(
-                "{setting} explains {share} % of the differences ({low} to {high} %).",
-                setting=title_of_key(one.setting), share=round(100 * one.share), low=round(100 * low), high=round(100 * high),
-            )
-        )  # fmt: skip
     for one in report.no_effect:
         names = ", ".join(map(title_of_key, one.settings))
         first, second = one.trials
@@ -120,15 +171,28 @@ def sentences(report: SearchReport) -> list[str]:
     return found
 
 
+def importance_words(one: Importance) -> str:
+    """`80 % (50 to 95 %)`."""
+    low, high = one.interval
+    return tr("{share} % ({low} to {high} %)", share=round(100 * one.share), low=round(100 * low), high=round(100 * high))  # fmt: skip
+
+
 def _confirmation(one: Confirmation, report: SearchReport) -> str:
-    values = {
-        "trial": one.trial,
-        "seeds": len(one.values),
-        "metric": formatting.metric_title(report.metric),
-        "mean": formatting.sure_number(one.mean, one.interval),
-        "searched": formatting.number(one.searched),
-        "luck": formatting.number(one.luck),
-    }
-    if one.luck is not None and one.luck > 0:
-        return tr("Trial {trial} with {seeds} new seeds: mean {metric} {mean}. The search found {searched}, of which {luck} was luck.", **values)  # fmt: skip
-    return tr("Trial {trial} with {seeds} new seeds: mean {metric} {mean}. The search found {searched}, and none of that was luck.", **values)  # fmt: skip
+    return tr(
+        "Trial {trial} with {seeds} new seeds: mean {metric} {mean}. The search found {searched}; {luck}",
+        trial=one.trial, seeds=len(one.values), metric=formatting.metric_title(report.metric),
+        mean=formatting.sure_number(one.mean, one.interval), searched=formatting.number(one.searched), luck=_luck_words(one),
+    )  # fmt: skip
+
+
+def _luck_words(one: Confirmation) -> str:
+    """As much as the interval allows: a few seeds rarely tell how much of a result was luck."""
+    if one.luck is None or one.luck_interval is None:
+        return tr("one new seed can't say how much of that was luck.")
+    low, high = one.luck_interval
+    if low > 0:
+        ends = {"low": formatting.number(low, 2), "high": formatting.number(high, 2)}
+        return tr("{luck} of that was luck ({low} to {high}).", luck=formatting.number(one.luck, 2), **ends)
+    if high < 0:
+        return tr("if anything, that was bad luck.")
+    return tr("at most {high} of that was luck, and perhaps none: more seeds would tell.", high=formatting.number(high, 2))  # fmt: skip

@@ -9,12 +9,9 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.actions import Action
-from app.core.backend_messages import translate_message
-from app.core.draft.section_words import folder_words
-from app.core.i18n import tr, trn
+from app.core.i18n import tr
 from app.core.page_actions import OPEN_A_RUN, RUN
 from app.core.runs.run_obstacles import button_obstacles
-from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import RunResults, RunStatus, results_of
 from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
@@ -24,7 +21,7 @@ from app.pages.run.group_view import GroupView
 from app.pages.run.model_export import ModelExport
 from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
 from app.pages.run.plots import RunPlots
-from app.pages.run.progress import ProgressTiles, RunProgress
+from app.pages.run.progress import ProgressTiles, RunProgress, subtitle_of, title_of
 from app.pages.run.run_buttons import GONE, EngineSwitch, QueueStatus, RunButtons, RunMove
 from app.pages.run.search_view import SearchView
 from app.services.context import AppContext
@@ -33,6 +30,7 @@ from app.widgets.banner import Banner
 from app.widgets.commands import button_action
 from app.widgets.desktop import open_folder
 from app.widgets.empty_state import EmptyState
+from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from app.widgets.tables.layout_memory import RememberedSplitter
 from backend.contract.run.events import RequestAnswered
@@ -46,8 +44,6 @@ LOW = 720
 """Pixels below which the numbers are in one row."""
 NARROW = 860
 LOWEST_PLOTS = 220
-MOST_NAMED = 2
-"""Files that the heading names; of more it says how many they are."""
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
@@ -61,6 +57,8 @@ class Page(QWidget):
     try_requested = Signal(str)
     predictions_requested = Signal(str)
     duplicate_requested = Signal(str)
+    search_requested = Signal(str, object, str)
+    """The run around whose settings to search, the highest learning rate that it had, and its main metric."""
     runs_requested = Signal()
     rows_requested = Signal(str, int)
     """Run folder and optimizer step whose rows should be shown."""
@@ -83,9 +81,13 @@ class Page(QWidget):
         self.controls.try_requested.connect(lambda: self._emit_path(self.try_requested))
         self.controls.predictions_requested.connect(lambda: self._emit_path(self.predictions_requested))
         self.controls.duplicate_requested.connect(lambda: self._emit_path(self.duplicate_requested))
+        self.controls.search_requested.connect(self._on_search_requested)
         self.controls.export_requested.connect(self._on_export_requested)
         self.controls.folder_requested.connect(self._on_folder)
         self.controls.curves_requested.connect(self._on_event_file_requested)
+        self.back = IconButton(tr("Search"), "chevron-left", hint=tr("Back to the search that this trial belongs to"))
+        self.back.clicked.connect(lambda: self.show_run(str(search_of(self.path))))
+        self.header.buttons.addWidget(self.back)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), RunProgress()
         self.requests = self.progress.requests
@@ -112,9 +114,6 @@ class Page(QWidget):
         self.pick.rows_requested.connect(self._on_rows_requested)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.comparison.message.connect(self.message)
-        self.search = SearchView(self._context.client)
-        self.search.trial_chosen.connect(self.show_run)
-        self.search.message.connect(self.message)
         self.notes = self.journal.notes
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)
@@ -140,6 +139,11 @@ class Page(QWidget):
         self.group.run_selected.connect(self.show_run)
         self.group.predictions_requested.connect(self.predictions_requested)
         self._pages.addWidget(self.group)
+        self.search = SearchView(self._context, self._pages)
+        self.search.message.connect(self.message)
+        self.search.run_selected.connect(self.show_run)
+        self.search.duplicate_requested.connect(self.duplicate_requested)
+        self._pages.addWidget(self.search)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._pages)
@@ -168,7 +172,6 @@ class Page(QWidget):
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.plot_options)
-        layout.addWidget(self.search, 3)
         split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
         split.hold((self.plots, self.journal), (3, 1), (400, 200))
         self.plots.setMinimumHeight(LOWEST_PLOTS)
@@ -194,6 +197,7 @@ class Page(QWidget):
         buttons = {**self.requests.buttons, **self.controls.buttons}
         menu = {
             "duplicate": self._on_duplicate,
+            "search": self._on_search_requested,
             "folder": self._on_folder,
             "curves": self._on_event_file_requested,
         }
@@ -226,7 +230,7 @@ class Page(QWidget):
         """The page came to the front: query the available engines, and show what is running if no run was chosen."""
         self.engines.ask()
         self.moves.ask()
-        shows_nothing = self.watcher is None and self.group.path is None
+        shows_nothing = self.watcher is None and self.group.path is None and self.search.path is None
         running = self._context.library.newest_alive() if shows_nothing else None
         if running is not None:
             self.show_run(str(running.path))
@@ -243,6 +247,10 @@ class Page(QWidget):
             return
         self._drop_watcher()
         self._restart()
+        if RunFolder(path).search.exists():
+            self._show_search(Path(path))
+            return
+        self.search.leave()
         if RunGroup(path).exists():
             self._show_group(Path(path))
             return
@@ -259,6 +267,7 @@ class Page(QWidget):
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self.moves.show_run(watcher.folder)
         self._pages.setCurrentIndex(1)
+        self.back.setVisible(search_of(watcher.folder.path) is not None)
         self._show_state()
         self._show_outcome()
         self._show_notes()
@@ -267,8 +276,12 @@ class Page(QWidget):
         self._pages.setCurrentWidget(self.group)
         self.group.show_group(path)
 
+    def _show_search(self, path: Path) -> None:
+        self.group.leave()
+        self._pages.setCurrentWidget(self.search)
+        self.search.show_search(path)
+
     def _drop_watcher(self) -> None:
-        self.search.show_search(None, alive=False)
         if self.watcher is not None:
             self.watcher.stop()
             self.watcher.deleteLater()
@@ -307,8 +320,8 @@ class Page(QWidget):
             self.journal.show_state(state)
             self.plot_options.show_state(state, self.watcher.outcome)
             self.plots.set_run_name(state.name or self.watcher.folder.name)
-        self.header.set_title(_title(self.watcher))
-        self.header.set_subtitle(_subtitle(self.watcher))
+        self.header.set_title(title_of(self.watcher))
+        self.header.set_subtitle(subtitle_of(self.watcher))
         self._forget_answered()
         self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
         self.queue.show_place(self.watcher)
@@ -338,7 +351,6 @@ class Page(QWidget):
     def _show_outcome(self) -> None:
         assert self.watcher is not None
         outcome = self.watcher.outcome
-        self._show_search(self.watcher.folder, outcome)
         self.controls.show_outcome(outcome)
         self.fix_buttons.show_outcome(self.watcher.folder, outcome)
         parts = [formatting.sentence(outcome.message), in_titles(outcome.hint)]
@@ -351,13 +363,6 @@ class Page(QWidget):
             self.banner.show_message("warning", outcome.doubt)
         else:
             self.banner.clear()
-
-    def _show_search(self, folder: RunFolder, outcome: RunStatus) -> None:
-        """A search has trials in place of curves."""
-        is_search = folder.search.exists()
-        self.search.show_search(folder.path if is_search else None, alive=outcome.alive)
-        for part in (self.tiles, self.plots, self.plot_options):
-            part.setVisible(not is_search)
 
     def _show_notes(self) -> None:
         """Show the notes read by the list of runs; a run from another folder is not in it."""
@@ -452,6 +457,12 @@ class Page(QWidget):
     def _on_duplicate(self) -> None:
         self._emit_path(self.duplicate_requested)
 
+    def _on_search_requested(self) -> None:
+        if self.watcher is not None:
+            rates = self.watcher.state.series.get("learning_rate")
+            rate = float(max(rates.ys)) if rates else None
+            self.search_requested.emit(str(self.path), rate, self.watcher.state.main_metric)
+
     def _on_export_requested(self) -> None:
         if self.watcher is not None:
             self.exporting.ask(self.watcher.folder)
@@ -469,32 +480,8 @@ class Page(QWidget):
             self.message.emit("info", problem)
 
 
-def _title(watcher: RunWatcher) -> str:
-    if watcher.state.name or not watcher.is_caught_up:
-        return watcher.state.name or watcher.folder.name
-    return read_subject(watcher.folder).title
-
-
-def _subtitle(watcher: RunWatcher) -> str:
-    remote = watcher.folder.remote_run()
-    place = tr("runs on {machine}", machine=remote.machine) if remote is not None else ""
-    job = watcher.folder.job_record() if remote is not None and watcher.outcome.alive else None
-    words = translate_message(job.describe_running()) if job is not None and not watcher.outcome.waits else ""
-    return " · ".join(filter(None, (_describe_subject(watcher), place, words)))
-
-
-def _describe_subject(watcher: RunWatcher) -> str:
-    state, data = watcher.state, watcher.state.training_data
-    if watcher.is_caught_up and not state.name:  # it waits in the queue, or was removed from it
-        subject = read_subject(watcher.folder)
-        files = tr("on {files}", files=subject.data) if subject.data else ""
-        words = " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
-        return words or str(watcher.folder.path)
-    parts = [formatting.name_of_path(state.model)] if state.model else []
-    if data is not None:
-        names = ", ".join(map(formatting.name_of_path, data.files))
-        count = len(data.files)
-        files = folder_words(read_subject(watcher.folder).train_path, count) if count > MOST_NAMED else names
-        parts.append(tr("on {files}", files=files) if files else "")
-        return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
-    return " ".join(parts) or str(watcher.folder.path)
+def search_of(run: Path | None) -> Path | None:
+    """The folder of the search that a run is a trial of, if it is one."""
+    if run is None or run.parent.name != RunFolder(run.parent.parent).trials.name:
+        return None
+    return run.parent.parent if RunFolder(run.parent.parent).search.exists() else None

@@ -7,11 +7,15 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QStackedWidget, QWidget
 
 from app.core import formatting
+from app.core.backend_messages import translate_message
 from app.core.backend_words import capitalize, translate_word
+from app.core.draft.section_words import folder_words
 from app.core.i18n import tr, trn
+from app.core.runs.run_spec import read_subject
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import NO_CURVES, RunStatus
 from app.core.runs.series import Series
+from app.services.run_watcher import RunWatcher
 from app.widgets.boxes import hbox, vbox
 from app.widgets.card import KpiTile, label
 from app.widgets.icon_label import IconButton
@@ -35,6 +39,8 @@ AGING_MS = 5000
 """Between two looks at how old the memory reading is."""
 FEW = 4
 """Tiles of one row where there is no room for two: the losses, the metric and the step."""
+MOST_NAMED = 2
+"""Files that the heading names; of more it says how many they are."""
 
 REQUESTS = {
     "checkpoint": (tr("Checkpoint now"), tr("Saving…"), "save"),
@@ -409,3 +415,39 @@ def _metric_beside_loss(state: RunState) -> str:
     if state.main_metric not in ("", "loss"):
         return state.main_metric
     return next((name for name in state.metric_names if "/" not in name), "")
+
+
+# What the run is about
+
+
+def title_of(watcher: RunWatcher) -> str:
+    """The run's name."""
+    if watcher.state.name or not watcher.is_caught_up:
+        return watcher.state.name or watcher.folder.name
+    return read_subject(watcher.folder).title
+
+
+def subtitle_of(watcher: RunWatcher) -> str:
+    """Its model and data, and where it runs if that is not here."""
+    remote = watcher.folder.remote_run()
+    place = tr("runs on {machine}", machine=remote.machine) if remote is not None else ""
+    job = watcher.folder.job_record() if remote is not None and watcher.outcome.alive else None
+    words = translate_message(job.describe_running()) if job is not None and not watcher.outcome.waits else ""
+    return " · ".join(filter(None, (_describe_subject(watcher), place, words)))
+
+
+def _describe_subject(watcher: RunWatcher) -> str:
+    state, data = watcher.state, watcher.state.training_data
+    if watcher.is_caught_up and not state.name:  # it waits in the queue, or was removed from it
+        subject = read_subject(watcher.folder)
+        files = tr("on {files}", files=subject.data) if subject.data else ""
+        words = " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
+        return words or str(watcher.folder.path)
+    parts = [formatting.name_of_path(state.model)] if state.model else []
+    if data is not None:
+        names = ", ".join(map(formatting.name_of_path, data.files))
+        count = len(data.files)
+        files = folder_words(read_subject(watcher.folder).train_path, count) if count > MOST_NAMED else names
+        parts.append(tr("on {files}", files=files) if files else "")
+        return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
+    return " ".join(parts) or str(watcher.folder.path)

@@ -59,6 +59,7 @@ class RunButtons(QWidget):
     predictions_requested = Signal()
     export_requested = Signal()
     duplicate_requested = Signal()
+    search_requested = Signal()
     folder_requested = Signal()
     curves_requested = Signal()
     other_engine_requested = Signal()
@@ -86,6 +87,7 @@ class RunButtons(QWidget):
         self.more.clicked.connect(lambda: self.menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft())))
         choices = {
             "duplicate": (tr("Duplicate"), self.duplicate_requested),
+            "search": (tr("Search around this run…"), self.search_requested),
             "other_engine": (tr("Train with another engine"), self.other_engine_requested),
             "curves": (tr("Export curves for TensorBoard…"), self.curves_requested),
             "folder": (tr("Open folder"), self.folder_requested),

@@ -35,16 +35,20 @@ class IntervalBar:
 
 
 class IntervalBars(QWidget):
-    """`show_bars` fills it. Bars of different metrics have scales of their own; zero is in the middle of all."""
+    """`show_bars` fills it. Bars of different metrics have scales of their own; zero is in the middle of all.
+
+    With `name`, they are shares from 0 to 1, and zero is at their left.
+    """
 
     spoken_role = Role.Chart
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
         super().__init__(parent)
         theme.follow(self)
+        self._are_shares = bool(name)
         self._bars: tuple[IntervalBar, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("Differences with their 95 % intervals"))
+        self.setAccessibleName(name or tr("Differences with their 95 % intervals"))
 
     @property
     def bars(self) -> tuple[IntervalBar, ...]:
@@ -80,7 +84,8 @@ class IntervalBars(QWidget):
         said = max((metrics.horizontalAdvance(bar.words) for bar in self._bars), default=0)
         room = QRectF(named + GAP, 0, max(40.0, self.width() - named - said - 2 * GAP), height * len(self._bars))
         painter.setPen(QPen(theme.color("plot_axis"), 1, Qt.PenStyle.DashLine))
-        painter.drawLine(QPointF(room.center().x(), 0), QPointF(room.center().x(), room.bottom()))
+        zero = room.left() + DOT if self._are_shares else room.center().x()
+        painter.drawLine(QPointF(zero, 0), QPointF(zero, room.bottom()))
         for place, bar in enumerate(self._bars):
             line = QRectF(0, place * height, self.width(), height)
             painter.setPen(theme.color("text"))
@@ -95,6 +100,8 @@ class IntervalBars(QWidget):
         most = bar.scale or max(abs(bar.low), abs(bar.high), abs(bar.value)) or 1.0
         middle, half = area.center(), area.width() / 2 - DOT
         low, value, high = (middle.x() + one / most * half for one in (bar.low, bar.value, bar.high))
+        if self._are_shares:
+            low, value, high = (area.left() + DOT + one * 2 * half for one in (bar.low, bar.value, bar.high))
         color = theme.color("accent" if bar.is_sure else "muted")
         painter.setPen(Qt.PenStyle.NoPen)
         pale = theme.color("accent" if bar.is_sure else "muted")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.runs.search_trials import axes_of, header_of, rows_of, sentences
+from app.core.runs.search_trials import axes_of, header_of, importance_words, rows_of, sentences, tile_of_steps
 from backend.contract.rpc.search import Confirmation, Importance, Ineffective, SearchReport, TrialEntry
 
 
@@ -57,21 +57,37 @@ def test_search_without_a_trial_is_shown():
     assert len(axes_of(report([]))) == 1
 
 
-def test_luck_is_said_in_words():
-    confirmed = [Confirmation(trial=2, searched=0.9, values={"43": 0.86, "44": 0.88}, mean=0.87, interval=(0.74, 1.0), luck=0.03)]  # fmt: skip
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.74, 1.0), "at most 0.16 of that was luck, and perhaps none: more seeds would tell."),
+        ((0.86, 0.88), "0.03 of that was luck (0.02 to 0.04)."),
+        ((0.91, 0.95), "if anything, that was bad luck."),
+        (None, "one new seed can't say how much of that was luck."),
+    ],
+    ids=str,
+)
+def test_luck_is_said_as_far_as_the_interval_allows(interval: tuple[float, float] | None, words: str):
+    luck = None if interval is None else (0.9 - interval[1], 0.9 - interval[0])
+    values = {"43": 0.86, "44": 0.88}
+    confirmed = [Confirmation(trial=2, searched=0.9, values=values, mean=0.87, interval=interval, luck=0.03, luck_interval=luck)]  # fmt: skip
     first = sentences(report(TRIALS, confirmed=confirmed))[0]
-    assert first.startswith("Trial 2 with 2 new seeds: mean Accuracy 0.8700 (0.740 to 1.000)")
-    assert first.endswith("The search found 0.9000, of which 0.0300 was luck.")
+    assert first.startswith("Trial 2 with 2 new seeds: mean Accuracy 0.8700")
+    assert first.endswith(f"The search found 0.9000; {words}")
 
 
-def test_cost_importance_and_what_had_no_effect_are_said():
+def test_verdict_comes_first_and_what_had_no_effect_is_said():
     found = sentences(
         report(
             TRIALS,
-            importance=[Importance(setting="adapter.rank", share=0.8, interval=(0.5, 0.95))],
+            verdict="your own settings and trial 2 differ by more than chance",
             no_effect=[Ineffective(settings={"adapter.rank": [4, 8]}, trials=[1, 2], steps=90)],
         )
     )
-    assert any("120 steps, 44 %" in one for one in found)
-    assert any("explains 80 % of the differences (50 to 95 %)" in one for one in found)
+    assert found[0] == "Your own settings and trial 2 differ by more than chance."
     assert any("had no effect: trials 1 and 2 have identical losses" in one for one in found)
+
+
+def test_cost_is_told_beside_training_every_trial_through():
+    assert tile_of_steps(report(TRIALS)) == ("120", "44 % of 270 without stopping early")
+    assert importance_words(Importance(setting="adapter.rank", share=0.8, interval=(0.5, 0.95))) == "80 % (50 to 95 %)"
