@@ -158,6 +158,7 @@ def _format_search(search: "SearchPlan | None") -> list[str]:
     return [
         f"search     {search.trials:,} trials{again}: about {search.steps:,} steps, {_seconds(search.seconds)}",
         f"  {'instead of':<18} {grid}: {search.grid_steps:,} steps, {_seconds(search.grid_seconds)}",
+        *([f"  {'disk':<18} about {format_size(search.disk_mb)} for all runs"] if search.disk_mb else []),
         "one trial with values from the middle of the space:",
     ]
 

@@ -20,6 +20,8 @@ from backend.preflight.resolve import resolve
 from backend.search.space import Parameter, budget, check_sampler, read_space
 from backend.search.trials import rungs
 
+SMALL = "Predictions, log"
+"""The part of a run's disk plan that stays when its weights are removed."""
 SAMPLES = 5
 """Values of a range in the grid that a search is compared with."""
 
@@ -156,7 +158,20 @@ def estimate(plan: Plan, trial: RunPlan) -> SearchPlan:
         samples=SAMPLES if any(one.form for one in plan.parameters) else 0,
         grid_steps=combinations * trial.total_steps,
         grid_seconds=None if trial.seconds is None else combinations * trial.seconds,
+        disk_mb=_disk_of(plan, trial, confirmations),
     )
+
+
+def _disk_of(plan: Plan, trial: RunPlan, confirmations: int) -> float | None:
+    """The megabytes of all runs; of those that lost only what stays, if only so many models are kept."""
+    if trial.disk is None:
+        return None
+    runs, keep, confirm = plan.trials + confirmations, plan.section.keep, plan.section.confirm
+    small = sum(part.megabytes for part in trial.disk.parts if part.name == SMALL)
+    if keep is None:
+        return runs * trial.disk.needed_mb
+    kept = min(runs, keep + (min(keep, confirm.best) * confirm.seeds if confirm is not None else 0))
+    return kept * trial.disk.needed_mb + (runs - kept) * small
 
 
 # The folder

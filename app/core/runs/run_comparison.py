@@ -63,11 +63,12 @@ def names_of(runs: Sequence[RunSummary]) -> list[str]:
 
 def setting_names(keys: Sequence[str]) -> list[str]:
     """Each setting's title, with its key if several of them share a title."""
-    titles = [_setting_title(key) for key in keys]
+    titles = [setting_title(key) for key in keys]
     return [title if titles.count(title) == 1 else f"{title} ({key})" for title, key in zip(titles, keys, strict=True)]
 
 
-def _setting_title(key: str) -> str:
+def setting_title(key: str) -> str:
+    """A setting's title, which is made from its key before the catalog has come."""
     title, name = title_of_key(key), key.rpartition(".")[2]
     return translate_word(capitalize(name.replace("_", " "))) if title == name else title
 

@@ -8,8 +8,8 @@ from typing import Any
 from app.core import formatting
 from app.core.backend_messages import translate_message
 from app.core.i18n import figure, group_digits, tr
+from app.core.runs.run_comparison import setting_title
 from app.core.runs.run_status import TITLES
-from app.core.setting_titles import title_of_key
 from backend.contract.rpc.search import BASELINE, Confirmation, Importance, SearchReport, TrialEntry
 from backend.contract.run.comparison import format_short
 
@@ -38,7 +38,7 @@ def keys_of(report: SearchReport) -> list[str]:
 
 def axes_of(report: SearchReport) -> list[Axis]:
     """An axis for each setting, and one for the metric; the trials are in the report's order, best first."""
-    axes = [_axis(title_of_key(key), [trial.settings.get(key) for trial in report.trials]) for key in keys_of(report)]
+    axes = [_axis(setting_title(key), [trial.settings.get(key) for trial in report.trials]) for key in keys_of(report)]
     return [*axes, _axis(formatting.metric_title(report.metric), [trial.metric for trial in report.trials])]
 
 
@@ -70,7 +70,7 @@ def _number_axis(title: str, values: Sequence[float | None], low: float, high: f
 def header_of(report: SearchReport) -> list[str]:
     """The columns of the table of trials."""
     fixed = (tr("Trial"), formatting.metric_title(report.metric), tr("State"), tr("Steps"))
-    return [*fixed, *map(title_of_key, keys_of(report))]
+    return [*fixed, *map(setting_title, keys_of(report))]
 
 
 def entries_of(report: SearchReport) -> list[TrialEntry]:
@@ -112,7 +112,7 @@ def _value_text(value: Any) -> str:
 
 def settings_words(trial: TrialEntry) -> str:
     """`Learning rate 3e-4, Batch size 16`."""
-    return ", ".join(f"{title_of_key(key)} {_value_text(value)}" for key, value in trial.settings.items())
+    return ", ".join(f"{setting_title(key)} {_value_text(value)}" for key, value in trial.settings.items())
 
 
 def describe_best(report: SearchReport) -> str:
@@ -130,12 +130,19 @@ def training_now(report: SearchReport) -> list[tuple[str, str]]:
     """What trains now and why, and with which settings at which step."""
     return [
         (
-            tr("Trial {trial}: {reason}", trial=name_of(one), reason=translate_message(one.reason) or tr("training")),
+            _reason_words(one),
             tr("{settings} · step {steps}", settings=settings_words(one), steps=_row(report, one)[3]),
         )
         for one in entries_of(report)
         if one.state == "running"
     ]
+
+
+def _reason_words(trial: TrialEntry) -> str:
+    reason = translate_message(trial.reason) or tr("training")
+    if trial.confirms:
+        return formatting.sentence(reason)
+    return tr("Trial {trial}: {reason}", trial=name_of(trial), reason=reason)
 
 
 # The numbers above
@@ -165,7 +172,7 @@ def sentences(report: SearchReport) -> list[str]:
     found += [formatting.with_full_stop(formatting.sentence(line)) for line in report.verdict.splitlines()]
     found += [_confirmation(one, report) for one in report.confirmed]
     for one in report.no_effect:
-        names = ", ".join(map(title_of_key, one.settings))
+        names = ", ".join(map(setting_title, one.settings))
         first, second = one.trials
         found.append(tr("{names} had no effect: trials {first} and {second} have identical losses.", names=names, first=first, second=second))  # fmt: skip
     return found

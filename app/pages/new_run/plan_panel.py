@@ -187,6 +187,8 @@ class _PlanParts(QWidget):
         for name, count, steps, words in rows:
             said = ", ".join(filter(None, (trn("{count} step", "{count} steps", steps), words)))
             self._row(name, formatting.group_digits(count), label(said, "faint", wrap=True))
+        if search.disk_mb is not None:
+            self._row(tr("Disk"), formatting.megabytes(search.disk_mb), label(tr("of all runs"), "faint"))
         note = label(tr("Below: one trial, with values from the middle."), "faint", wrap=True)
         note.setContentsMargins(0, 2, 0, 0)
         self._line(note)

@@ -388,8 +388,16 @@ def _lead(place: str, action: str) -> str:
 
 
 def disk_warning(plan: RunPlan | None) -> str:
-    """That the disk is too small for the run, as a sentence; empty if it is not."""
+    """That the disk is too small for the run, or for all runs of a search, as a sentence; empty if it is not."""
     disk = plan.disk if plan is not None else None
+    search = plan.search if plan is not None else None
+    free = disk.volumes[0].free_mb if disk is not None and disk.volumes else None
+    if search is not None and search.disk_mb is not None and free is not None and search.disk_mb > free:
+        return tr(
+            "All runs of this search need about {needed}, but {free} are free. Set “Models to keep” in the search.",
+            needed=formatting.megabytes(search.disk_mb),
+            free=formatting.megabytes(free),
+        )
     return formatting.sentence(f"{disk.problem}.") if disk is not None and disk.problem else ""
 
 

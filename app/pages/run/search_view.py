@@ -12,6 +12,7 @@ from app.core import formatting
 from app.core.backend_messages import translate_message
 from app.core.draft.search_space import SAMPLERS
 from app.core.i18n import tr, trn
+from app.core.runs.run_comparison import setting_title
 from app.core.runs.run_status import RunStatus
 from app.core.runs.search_trials import (
     axes_of,
@@ -26,7 +27,7 @@ from app.core.runs.search_trials import (
     tile_of_trials,
     training_now,
 )
-from app.core.setting_titles import in_titles, title_of_key
+from app.core.setting_titles import in_titles
 from app.pages.run.trial_curves import TrialCurves
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
@@ -306,7 +307,7 @@ class SearchView(QWidget):
     def _show_importance(self, report: SearchReport) -> None:
         self.importance.show_bars(
             [
-                IntervalBar(title_of_key(one.setting), importance_words(one), one.share, *one.interval, is_sure=True)
+                IntervalBar(setting_title(one.setting), importance_words(one), one.share, *one.interval, is_sure=True)
                 for one in report.importance
             ]
         )

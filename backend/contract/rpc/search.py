@@ -63,6 +63,8 @@ class SearchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """0 if every setting has a list of values."""
     grid_steps: int
     grid_seconds: float | None
+    disk_mb: float | None = None
+    """What its runs hold at its end, if it is known of one."""
 
 
 class Ineffective(msgspec.Struct, frozen=True, kw_only=True):

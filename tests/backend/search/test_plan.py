@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from backend.contract.rpc.plan import DiskPart, DiskPlan
 from backend.search.plan import estimate, make_plan
 from tests.backend.search.test_driver import SPACE, base
 
-TRIAL: Any = SimpleNamespace(total_steps=90, seconds=10.0)
+DISK = DiskPlan(parts=[DiskPart("Checkpoints", 90.0), DiskPart("Predictions, log", 10.0)], volumes=[])
+TRIAL: Any = SimpleNamespace(total_steps=90, seconds=10.0, disk=DISK)
 
 
 def plan(**search: Any):
@@ -45,8 +47,17 @@ def test_grid_takes_some_values_of_a_range():
 
 
 def test_time_that_is_not_known_stays_unknown():
-    found = estimate(plan(), SimpleNamespace(total_steps=90, seconds=None))  # type: ignore[arg-type]
-    assert (found.seconds, found.grid_seconds) == (None, None)
+    found = estimate(plan(), SimpleNamespace(total_steps=90, seconds=None, disk=None))  # type: ignore[arg-type]
+    assert (found.seconds, found.grid_seconds, found.disk_mb) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("search", "megabytes"),
+    [({}, 900), ({"keep": 2}, 2 * 100 + 7 * 10), ({"keep": 2, "confirm": {"best": 1, "seeds": 3, "baseline": True}}, 5 * 100 + 10 * 10)],
+    ids=str,
+)  # fmt: skip
+def test_models_that_are_not_kept_need_no_disk(search: dict[str, Any], megabytes: float):
+    assert estimate(plan(**search), TRIAL).disk_mb == megabytes
 
 
 @pytest.mark.parametrize(
