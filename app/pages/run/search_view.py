@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting
@@ -117,6 +117,7 @@ class SearchView(QWidget):
         self.now_words = label("", wrap=True, selectable=True)
         self.words = label("", wrap=True, selectable=True)
         self.now.add(self.now_words)
+        self.now.hide()
         self.findings.add(self.words)
 
     def _make_plots(self) -> None:
@@ -171,7 +172,7 @@ class SearchView(QWidget):
         self._column.addWidget(self.findings)
         self._column.addWidget(self.plot_card, 3)
         results = Card(tr("Results"))
-        results.add(hbox_widget(label("★", "strong"), self.best))
+        results.body.addWidget(self.best, 0, Qt.AlignmentFlag.AlignLeft)
         results.add(self.table, 1)
         self._column.addWidget(results, 2)
         area = PageArea(holder, self)
@@ -275,7 +276,8 @@ class SearchView(QWidget):
         self.words.setText("\n".join(sentences(report)))
         self.findings.setVisible(bool(self.words.text()))
         rows, header, axes = rows_of(report), header_of(report), axes_of(report)
-        self.best.setText(describe_best(report) or tr("No trial has finished yet."))
+        best_words = describe_best(report)
+        self.best.setText(f"★ {best_words}" if best_words else tr("No trial has finished yet."))
         self.best.setEnabled(report.best is not None)
         if rows != self.table.texts() or header != self.table.header_texts():
             self.table.show_rows(header, rows)
@@ -382,18 +384,6 @@ class SearchView(QWidget):
     def _on_folder(self) -> None:
         if self.path is not None and (problem := open_folder(self.path)):
             self.message.emit("info", problem)
-
-
-def hbox_widget(*parts: QWidget) -> QWidget:
-    """A row of widgets, aligned left."""
-    holder = QWidget()
-    row = QHBoxLayout(holder)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(8)
-    for part in parts:
-        row.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
-    row.addStretch(1)
-    return holder
 
 
 def _describe(row: Sequence[str], header: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from app.widgets.plots.plot_frame import HoverPlot
 
 LEAST, MOST = 200, 380
 """Pixels of a plot's width."""
-LEFT, TOP, BOTTOM, GAP = 58, 26, 26, 18
+LEFT, TOP, BOTTOM, GAP = 46, 26, 26, 48
 NEAR, DOT = 9, 7
 
 
@@ -124,6 +124,8 @@ class SettingPlots(HoverPlot):
             if is_first:
                 painter.setPen(theme.color("muted"))
                 painter.drawText(QRectF(0, y - 9, area.left() - 12, 18), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)  # fmt: skip
+        painter.setPen(QPen(theme.color("control"), 1))
+        painter.drawLine(area.bottomLeft() - QPointF(8, 0), area.topLeft() - QPointF(8, 0))
         painter.setPen(theme.color("muted"))
         free = area.left() - GAP
         for place, text in setting.ticks:

@@ -77,7 +77,7 @@ def with_changes(entry: TrialEntry, **changes: Any) -> TrialEntry:
 
 def test_trials_stand_in_the_table_best_first_and_the_best_above_it(view: SearchView):
     assert [row[0] for row in view.table.texts()] == ["2 ★", "1", "3"]
-    assert view.best.text().startswith("Trial 2: Accuracy 0.9000 with")
+    assert view.best.text().startswith("★ Trial 2: Accuracy 0.9000 with")
     assert view.tiles["steps"].value() == "120"
     assert view.tiles["trials"].value() == "3"
 
