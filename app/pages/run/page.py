@@ -125,6 +125,13 @@ class Page(QWidget):
         self.moves = self._make_moves()
         self.engines.offered.connect(self._show_buttons)
         self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
+        self._make_pages()
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._pages)
+
+    def _make_pages(self) -> None:
+        """What is shown in place of a run: nothing yet, a group of runs, or a search."""
         self.empty = EmptyState(
             "chart",
             tr("No run selected"),
@@ -144,9 +151,6 @@ class Page(QWidget):
         self.search.run_selected.connect(self.show_run)
         self.search.duplicate_requested.connect(self.duplicate_requested)
         self._pages.addWidget(self.search)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._pages)
 
     def _make_moves(self) -> RunMove:
         moves = RunMove(self._context, self.controls, self)

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.draft.draft_settings import Setting
 from app.pages.new_run.page import Page
-from app.pages.new_run.search_section import LINEAR, LIST, LOG, ValuesDialog
+from app.pages.new_run.values_dialog import LINEAR, LIST, LOG, ValuesDialog
 from tests.app.pages.new_run.draft_steps import write
 from tests.app.pages.small_helper import DEMO
 
