@@ -204,12 +204,16 @@ def read_losses(folder: RunFolder) -> np.ndarray:
 
 
 def measure_importance(plan: Plan, trials: Iterable[Trial]) -> list[Importance]:
-    """How much of the metric's variance each setting explains, most first; empty with too few trials or without Optuna."""
-    observations = [
-        Observation(trial.settings, "finished", trial.value)
+    """How much of the metric's variance each setting explains, most first; empty with too few trials or without Optuna.
+
+    With halving only good trials are trained through, so all are compared at the first rung.
+    """
+    levels = rungs(plan.section.halving)
+    values = [
+        (trial, trial.at(levels[0]) if levels else trial.value if trial.state == "finished" else None)
         for trial in trials
-        if trial.state == "finished" and trial.value is not None
     ]
+    observations = [Observation(trial.settings, "finished", value) for trial, value in values if value is not None]
     if len(observations) < FEWEST_TRIALS or len(plan.parameters) < 2:
         return []
     chance = np.random.default_rng(plan.section.seed)

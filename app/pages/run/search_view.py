@@ -53,7 +53,7 @@ EXTENSIONS = (6, 12, 24)
 """By how many trials a search is extended with one click."""
 PLOTS = (tr("Settings and results"), tr("Each setting"), tr("Importance"), tr("Curves"))
 TOO_FEW = tr(
-    "Importance appears once the search is over and eight trials have finished, if it searches two settings or more."
+    "Importance appears once the search is over and eight trials have a result, if it searches two settings or more."
 )
 PLOT_HEIGHT, TABLE_HEIGHT = 290, 170
 """Pixels, at least."""

@@ -221,6 +221,17 @@ def test_only_the_best_models_are_kept(trainer: Trainer, tmp_path: Path):
     assert kept == best == {path.parents[1].name for path in folder.trials.glob("*/checkpoints/*")}
 
 
+def test_paused_trials_count_too_when_it_is_said_what_mattered(trainer: Trainer, tmp_path: Path):
+    folder = write(tmp_path / "search", trials=12, halving={"factor": 3, "rungs": 1})
+    search(folder)
+    found = report.report(folder, importance=True)
+    assert sum(one.state == "finished" for one in found.trials) < report.FEWEST_TRIALS
+    first, second = found.importance
+    assert (first.setting, second.setting) == ("training.learning_rate", "training.weight_decay")
+    assert first.share > 0.9  # nothing else changes the accuracy
+    assert first.interval[0] > second.interval[1]
+
+
 def test_setting_without_effect_is_called_out(trainer: Trainer, tmp_path: Path):
     space = {"training.learning_rate": [1e-4, 1e-3], "training.weight_decay": [0.0, 0.1]}
     folder = write(tmp_path / "search", space=space, trials=None, sampler="grid")
