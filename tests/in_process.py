@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -75,6 +76,12 @@ def at_the_first_step(runs: Path, act: Callable[[RunFolder], object]) -> Iterato
     finally:
         over.set()
         beside.join()
+
+
+def start(folder: RunFolder, spec: RunSpec, **_: object) -> SimpleNamespace:
+    """`new_run.start` for whoever follows a run only after it has started: the run is over when this returns."""
+    _attempt(folder, spec)
+    return SimpleNamespace(wait=lambda: 0)
 
 
 def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False, listed: DeviceList | None = None) -> RunOutcome:

@@ -10,6 +10,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 import pytest
 
+from backend.commands import new_run
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
@@ -31,7 +32,9 @@ def trained(tmp_path_factory):
     place = tmp_path_factory.mktemp("group")
     spec = str(resource("demo", "sentiment.yaml"))
     environment = {"BURNISH_RUNS": str(place / "runs"), "BURNISH_CACHE": str(place / "cache")}
-    done = in_process.call(["train", spec, "--seeds", "3,1", *SHORT, "--json"], place, _with_own(environment))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(new_run, "start", in_process.start)
+        done = in_process.call(["train", spec, "--seeds", "3,1", *SHORT, "--json"], place, _with_own(environment))
     assert done.returncode == 0, done.stderr
     group = run_groups(place / "runs")[0]
     return group, json.loads(done.stdout.splitlines()[-1])

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from backend import process_tree
-from backend.contract.run import queue
+from backend.commands.follow import GroupFollower
+from backend.contract.run import events, queue
 from backend.contract.run.folder import WHOLE_COMPUTER, DeviceRequest, ProcessRecord, RunFolder
+from backend.contract.run.group import RunGroup
 from backend.contract.run.lock import RunLocked, hold_lock, is_locked
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
@@ -103,6 +105,26 @@ def test_runs_of_the_queue_begin_in_the_order_in_which_they_joined_each_alone(fo
     names = [one.name for one in line]
     assert told(folder) == [f"{name} {what}" for name in names for what in ("begins", "ends")]
     assert [one.exit_record().returncode for one in line] == [0, 0, 0]
+
+
+def test_a_group_is_followed_run_by_run_until_all_are_over(folder: RunFolder, run, supervise, until, capsys) -> None:
+    finished = events.encode(
+        events.RunFinished(time=1, state="finished", step=3, metrics={"accuracy": 0.5})
+    ).decode()  # fmt: skip
+    script = f"{UNTIL_TOLD}(folder / 'events.jsonl').write_text({finished!r})"
+    group = GroupFollower(RunGroup(folder.path.with_name("group")))
+    for one in (first := run("first"), second := run("second")):
+        group.add(one, lambda one=one: supervise(script, run=one, queue=True))
+        until(lambda one=one: one.life() == "alive")
+    end(first)
+    end(second)
+
+    assert group.watch() == 0
+    assert told(folder) == [f"{name} {what}" for name in ("first", "second") for what in ("begins", "ends")]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "first" in line or "second" in line]
+    assert [line for line in lines if "waits" not in line and "starts" not in line] == [
+        "first: run 1 of 2", "first finished: accuracy 0.5", "second: run 2 of 2", "second finished: accuracy 0.5",
+    ]  # fmt: skip
 
 
 def test_a_waiting_run_is_alive_and_has_no_engine(line) -> None:

@@ -105,7 +105,7 @@ def test_an_interval_is_the_one_that_scipy_draws():
     own = intervals(weighted_scores(metrics_of(task), predictions, facts, settings).values(), 40)["pearson"]
     pair = [predictions.table[name].to_numpy() for name in ("actual", "prediction")]
     drawn = stats.bootstrap(
-        pair, lambda one, other: stats.pearsonr(one, other).statistic, paired=True, vectorized=False,
+        pair, lambda one, other, axis: stats.pearsonr(one, other, axis=axis).statistic, paired=True, vectorized=True,
         method="percentile", n_resamples=4000, rng=3,
     )  # fmt: skip
     assert own == pytest.approx(tuple(drawn.confidence_interval), abs=0.02)
