@@ -47,12 +47,12 @@ raise SystemExit(main())
 """
 
 
-def start(sizes: tuple[int, ...], tasks: list[dict[str, Any]], folder: Path) -> dict[int, Any]:
-    """What groups of so many processes made of the tasks."""
-    command = [sys.executable, "-c", _PROGRAM, json.dumps([sizes, tasks, str(folder)])]
+def start(groups: dict[int, list[dict[str, Any]]], folder: Path) -> dict[int, Any]:
+    """What groups of so many processes made of their tasks."""
+    command = [sys.executable, "-c", _PROGRAM, json.dumps([list(groups.items()), str(folder)])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)
     assert done.returncode == 0, done.stderr
-    return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in sizes}
+    return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in groups}
 
 
 def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
@@ -62,11 +62,12 @@ def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, An
     head = Head(task["head"])
     results = [engine.train_step(_micro_batches(task, step), step, 1e-3) for step in range(1, task["steps"] + 1)]
     numbers = engine.read(results)
-    outputs = [_outputs(engine, head_batch(head, rows, padding=task["padding"])) for rows in EVALUATED]
+    evaluated = task.get("evaluated", EVALUATED)
+    outputs = [_outputs(engine, head_batch(head, rows, padding=task["padding"])) for rows in evaluated]
     written: list[list[list[int]]] = []
     if task.get("generates"):
         settings = GenerationSettings(max_new_tokens=5)
-        batches = [head_batch(head, rows, padding=task["padding"]) for rows in EVALUATED]
+        batches = [head_batch(head, rows, padding=task["padding"]) for rows in evaluated]
         written = [[one.tolist() for one in engine.generate(batch, settings)] for batch in batches]
     if task.get("checkpoint"):
         path = checkpoint_of(task, group.size if group else 1)
@@ -200,7 +201,8 @@ def _call_one_that_hangs(folder: Path) -> None:
 
 def main() -> int:
     """Fork every process of every group, and wait for them."""
-    sizes, tasks, folder = json.loads(sys.argv[1])
+    groups, folder = json.loads(sys.argv[1])
+    tasks = [task for _, own in groups for task in own]
     if any("adapter" in task for task in tasks):
         import_bitsandbytes()  # before PEFT does
         import_module("backend.engines.torch.adapters")  # PEFT takes seconds, in each process that imports it itself
@@ -209,13 +211,13 @@ def main() -> int:
     if any(task.get("strategy") == "fsdp" for task in tasks):
         import_module("backend.engines.torch.distributed.sharded_model")  # distributed tensors take seconds too
     children = []
-    for size in sizes:
+    for size, own in groups:
         for rank in range(size or 1):
             if (child := os.fork()) == 0:
                 if size == HANGS:
                     _call_one_that_hangs(Path(folder))
                 else:
-                    _serve(rank, size, tasks, Path(folder))
+                    _serve(rank, size, own, Path(folder))
                 os._exit(0)
             children.append(child)
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
