@@ -122,20 +122,24 @@ def test_run_there_equals_the_run_here(burnish: Burnish, machine: Machine, runs:
     _check_whole_run(burnish, runs, spec, place, until)
 
 
-def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+def test_run_is_left_followed_again_stopped_continued_and_ended_at_once(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
     started = burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
     assert started.returncode == 0, started.stderr
     near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
     until(lambda: losses(near))
+    assert "already running" in burnish("resume", near.path).stderr
     record = near.process_record()
     assert record
     os.kill(record.supervisor_pid, 9)  # the laptop goes
     until(lambda: near.life() == "lost")
     assert far.life() == "alive"
+    assert "nothing here follows this run; burnish resume long" in burnish("stop", near.path).stderr
+    changed = burnish("resume", near.path, "--set", "training.learning_rate=1e-5")
+    assert changed.returncode == 2
+    assert "pause it before you change it" in changed.stderr
     assert burnish("resume", near.path, "--detach").returncode == 0
-    steps = len(losses(near))
-    until(lambda: len(losses(near)) > steps)
+    _until_it_goes_on(near, until)
     assert burnish("stop", near.path).returncode == 0
     until(lambda: near.life() == "ended")
     assert json.loads(near.events.read_text().splitlines()[-1])["state"] == "stopped"
@@ -144,8 +148,14 @@ def test_run_is_left_followed_again_and_stopped(burnish: Burnish, machine: Machi
     assert burnish("resume", near.path, "--detach", "--set", "training.keep_checkpoints=3").returncode == 0
     values = spec_file.read_run(near.spec)
     assert (values["training"]["keep_checkpoints"], values["data"]["train"]) == (3, str(spec.with_name("reviews.csv")))
-    assert burnish("stop", near.path).returncode == 0
-    until(lambda: near.life() == "ended")
+    _until_it_goes_on(near, until)
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: (far.life(), near.life()) == ("ended", "ended"))
+
+
+def _until_it_goes_on(near: RunFolder, until: Until) -> None:
+    steps = len(losses(near))
+    until(lambda: len(losses(near)) > steps)
 
 
 def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
@@ -161,33 +171,6 @@ def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: 
     assert (near.model / "model.safetensors").read_bytes() == (far.model / "model.safetensors").read_bytes()
     assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "finished"
     assert len(losses(far)) == 2  # it was not continued
-
-
-def test_run_that_is_followed_or_running_is_not_resumed_twice(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
-    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
-    burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
-    near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
-    until(lambda: losses(near))
-    assert "already running" in burnish("resume", near.path).stderr
-    record = near.process_record()
-    assert record
-    os.kill(record.supervisor_pid, 9)
-    until(lambda: near.life() == "lost")
-    assert "nothing here follows this run; burnish resume long" in burnish("stop", near.path).stderr
-    changed = burnish("resume", near.path, "--set", "training.learning_rate=1e-5")
-    assert changed.returncode == 2
-    assert "pause it before you change it" in changed.stderr
-    far.request("stop")
-    until(lambda: far.life() == "ended")
-
-
-def test_run_is_ended_there_at_once(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
-    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
-    burnish("train", spec, "--on", "lab", "--run-folder", runs / "long", "--detach", *endless)
-    near, far = RunFolder(runs / "long"), run_folders(place / "runs")[0]
-    until(lambda: losses(near))
-    assert burnish("stop", near.path, "--now").returncode == 0
-    until(lambda: (far.life(), near.life()) == ("ended", "ended"))
 
 
 # The real ssh
