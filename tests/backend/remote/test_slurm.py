@@ -94,16 +94,23 @@ def test_job_whose_submission_timed_out_is_found_and_not_submitted_twice(burnish
     until(lambda: near.life() == "ended")
 
 
-def test_request_before_the_engine_lives_is_not_lost(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+def test_request_before_the_engine_lives_is_not_lost_and_another_job_continues_until_it_is_cancelled(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
     near = _start(burnish, spec, runs, *ENDLESS)
     until(lambda: (record := near.job_record()) and record.state == "running")
     assert not losses(near)
     assert burnish("pause", near.path).returncode == 0
     until(lambda: near.life() == "ended")
     assert _line(burnish)["state"] == "paused"
+    steps = len(losses(near))
+    assert burnish("resume", near.path, "--detach", "--set", "hardware.micro_batch_size=4").returncode == 0
+    until(lambda: len(losses(near)) > steps)
+    until(lambda: spec_file.read_run(near.spec)["hardware"]["micro_batch_size"] == 4)  # the job has changed it
+    assert burnish("stop", near.path, "--now").returncode == 0
+    until(lambda: near.life() == "ended")
+    assert (_line(burnish)["state"], cluster.state) == ("interrupted", "CANCELLED")
 
 
-def test_job_that_is_queued_again_ends_with_the_numbers_of_one_that_is_not(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+def test_job_that_is_queued_again_while_its_mirror_is_killed_ends_with_the_numbers_of_one_that_is_not(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     longer = ("--set", "training.max_steps=100", "--set", "training.epochs=100", "--set", "evaluation.every=never")
     near = _start(burnish, spec, runs, *longer)
     until(lambda: len(losses(near)) > 3)
@@ -112,36 +119,24 @@ def test_job_that_is_queued_again_ends_with_the_numbers_of_one_that_is_not(burni
     until(near.waits)
     assert near.life() == "alive"
     assert len(losses(near)) < 100
+    record = near.process_record()
+    assert record
+    os.kill(record.supervisor_pid, 9)  # the mirror goes too, and follows the same job again
+    until(lambda: near.life() == "lost")
     cluster.release()
-    until(lambda: near.life() == "ended")
-    assert _line(burnish)["state"] == "finished"
+    until(lambda: cluster.state == "COMPLETED")
+    assert burnish("resume", near.path).returncode == 0
+    assert (_line(burnish)["state"], run_folders(place / "runs")[0].job_record()) == ("finished", JobRecord("1"))
     assert burnish("train", spec, "--run-folder", runs / "here", *longer).returncode == 0
     here = RunFolder(runs / "here")
     assert losses(near) == losses(here)
     assert near.predictions().read_bytes() == here.predictions().read_bytes()
     assert (near.model / "model.safetensors").read_bytes() == (here.model / "model.safetensors").read_bytes()
     assert '"event":"RunResumed"' in near.events.read_text()
-    assert cluster.state == "COMPLETED"
     ours, theirs = spec_file.read_run(here.spec), spec_file.read_run(near.spec)
     assert {key: ours[key] == theirs[key] for key in ours if key != "name"} == dict.fromkeys(
         ours.keys() - {"name"}, True
     )
-
-
-def test_mirror_that_was_killed_follows_the_same_job_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
-    cluster.hold()
-    near = _start(burnish, spec, runs)
-    until(near.waits)
-    record = near.process_record()
-    assert record
-    os.kill(record.supervisor_pid, 9)
-    until(lambda: near.life() == "lost")
-    cluster.release()
-    until(lambda: cluster.state == "COMPLETED")
-    assert burnish("resume", near.path).returncode == 0
-    far = run_folders(place / "runs")[0]
-    assert (losses(near), far.job_record()) == (losses(far), JobRecord("1"))
-    assert (_line(burnish)["state"], near.predictions().exists()) == ("finished", True)
 
 
 def test_limit_before_the_first_checkpoint_is_not_tried_again(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
@@ -173,21 +168,6 @@ def test_request_to_stop_outlives_a_job_that_is_queued_again(cluster: FakeSlurm,
     until(lambda: not copying.is_alive())
     assert cluster.state == "CANCELLED"
     assert '"state":"stopped"' in near.events.read_text()
-
-
-def test_job_is_cancelled_at_once_and_continued_by_another(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
-    near = _start(burnish, spec, runs, *ENDLESS)
-    until(lambda: losses(near))
-    assert burnish("stop", near.path, "--now").returncode == 0
-    until(lambda: near.life() == "ended")
-    assert (_line(burnish)["state"], cluster.state) == ("interrupted", "CANCELLED")
-    steps = len(losses(near))
-    assert burnish("resume", near.path, "--detach", "--set", "hardware.micro_batch_size=4").returncode == 0
-    until(lambda: len(losses(near)) > steps)
-    until(lambda: spec_file.read_run(near.spec)["hardware"]["micro_batch_size"] == 4)  # the job has changed it
-    assert burnish("stop", near.path).returncode == 0
-    until(lambda: near.life() == "ended")
-    assert _line(burnish)["state"] == "stopped"
 
 
 def test_mistake_in_the_spec_is_the_reason_of_the_end(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path) -> None:  # fmt: skip
