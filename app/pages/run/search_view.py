@@ -72,6 +72,8 @@ class SearchView(QWidget):
         self.path: Path | None = None
         self.watcher: RunWatcher | None = None
         self._report: SearchReport | None = None
+        self._is_whole = False
+        """Whether the report was asked for with what takes seconds, which only a search that is over is asked for."""
         self._asking = LatestQuestion(
             context.client, "search_report", self._on_report, self._on_error, opened="", parent=self
         )
@@ -261,10 +263,13 @@ class SearchView(QWidget):
 
     def _ask(self) -> None:
         if self.path is not None and self.watcher is not None and not self._asking.open:
-            self._asking.ask({"search": str(self.path), "importance": not self.watcher.outcome.alive})
+            self._is_whole = not self.watcher.outcome.alive
+            self._asking.ask({"search": str(self.path), "importance": self._is_whole})
 
     def _on_report(self, report: SearchReport) -> None:
         self._report = report
+        if not self._is_whole and self.watcher is not None and not self.watcher.outcome.alive:
+            self._ask()  # it has ended while the question was on its way
         self.header.set_title(report.name)
         self.header.set_subtitle(
             tr("Search by {metric} · {sampler}", metric=formatting.metric_title(report.metric), sampler=SAMPLERS.get(report.sampler, report.sampler))

@@ -138,6 +138,19 @@ def test_running_search_is_asked_again_and_a_finished_one_for_what_mattered(
     assert len(helper.asked) == before
 
 
+def test_search_that_ends_while_it_is_asked_is_asked_for_the_rest(view: SearchView, helper: Helper, qtbot):
+    qtbot.waitUntil(lambda: view.watcher is not None and view.watcher.is_caught_up)
+    assert view.watcher is not None
+    view.watcher.stop()
+    helper.answer(report(TRIALS))
+    view.watcher.outcome = RunStatus("running")
+    view._ask()
+    view.watcher.outcome = RunStatus("finished")
+    assert not helper.asked[-1]["importance"]
+    helper.answer(report(TRIALS))
+    assert helper.asked[-1]["importance"]
+
+
 def test_search_is_paused_and_extended(view: SearchView, helper: Helper, folder: Path, monkeypatch):
     asked: list[Any] = []
     monkeypatch.setattr(view._context.jobs, "request", lambda path, kind: asked.append((path, kind)) or "")
