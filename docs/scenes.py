@@ -23,9 +23,12 @@ TYPED = ("The waiter was rude and the soup was cold.", "Funny, warm and beautifu
 REVIEWS = "text\nThe battery died after a week.\nBest tacos in town.\nI would watch it again tomorrow.\nNever again.\n"
 """A file without labels, to be predicted."""
 SEARCH = {
-    "space": {"training.learning_rate": {"log": [1e-5, 3e-3]}, "training.batch_size": [8, 16, 32]},
-    "metric": "accuracy", "trials": 12, "sampler": "tpe", "confirm": {"best": 1, "seeds": 5, "baseline": True},
+    "space": {"training.learning_rate": {"log": [1e-5, 3e-3]}, "training.batch_size": [8, 16, 32], "training.weight_decay": [0.0, 0.1]},
+    "metric": "accuracy", "trials": 14, "sampler": "tpe", "halving": {"factor": 2, "rungs": 1}, "keep": 2,
+    "confirm": {"best": 1, "seeds": 3, "baseline": True},
 }  # fmt: skip
+FEW_ROWS = {"data.max_rows": 320, "task.max_length": 64, "training.epochs": 6}
+"""So that a search takes minutes."""
 DEMO_DATA = {"source": "demo", "name": "sentiment"}
 
 
@@ -208,12 +211,13 @@ def search(stage: Stage) -> Any:
     folder = stage.home / "search" / "sentiment-search"
     if not folder.exists():
         spec = stage.home / "search.json"
-        values = spec_file.read_run(stage.run / "spec.yaml")
+        values = spec_file.set_values(spec_file.read_run(stage.run / "spec.yaml"), FEW_ROWS)
         spec.write_text(json.dumps({**values, "name": "sentiment-search", "search": SEARCH}), encoding="utf-8")
         backend("search", str(spec), "--run-folder", str(folder), "--json")
     stage.window.show_run(str(folder))
     page = stage.page("run").search
     until(lambda: page.table.texts() and page.importance.bars)
+    stage.window.resize(*HIGH)
     return stage.window
 
 

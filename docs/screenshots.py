@@ -16,8 +16,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "docs" / "screenshots"
 LOOKS = ("light", "dark")
-DARK = ("run",)
-"""Pictures that the README shows in the dark theme too."""
+DARK = ("run", "search")
+"""Pictures that README and guide show in the dark theme too."""
 SIZE = (1280, 800)
 """Of the window."""
 MARGIN = 10

@@ -103,6 +103,13 @@ def name_of(trial: TrialEntry) -> str:
     return tr("{trial} · seed {seed}", trial=trial.confirms, seed=seed)
 
 
+def title_of_trial(trial: TrialEntry) -> str:
+    """`Trial 7`, or `Own settings · seed 43`."""
+    if trial.confirms == BASELINE:
+        return tr("Own settings · seed {seed}", seed=trial.settings.get(SEED))
+    return tr("Trial {number}", number=name_of(trial))
+
+
 def _value_text(value: Any) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and value != 0 and abs(value) < TINY:

@@ -20,11 +20,11 @@ from app.core.runs.search_trials import (
     entries_of,
     header_of,
     importance_words,
-    name_of,
     rows_of,
     sentences,
     tile_of_steps,
     tile_of_trials,
+    title_of_trial,
     training_now,
 )
 from app.core.setting_titles import in_titles
@@ -55,6 +55,7 @@ PLOTS = (tr("Settings and results"), tr("Each setting"), tr("Importance"), tr("C
 TOO_FEW = tr(
     "Importance appears once the search is over and eight trials have a result, if it searches two settings or more."
 )
+COMPUTING = tr("Computing what mattered…")
 PLOT_HEIGHT, TABLE_HEIGHT = 290, 170
 """Pixels, at least."""
 
@@ -319,7 +320,8 @@ class SearchView(QWidget):
             ]
         )
         known = tr("The share of the differences in the metric that each setting explains (fANOVA), with its 95 % interval. With few trials it is wide.")  # fmt: skip
-        self.importance_note.setText(known if report.importance else TOO_FEW)
+        is_coming = not self._is_whole and report.state not in ("running", "queued")
+        self.importance_note.setText(known if report.importance else COMPUTING if is_coming else TOO_FEW)
 
     def _on_plot_chosen(self, number: int) -> None:
         self.plots.setCurrentIndex(number)
@@ -329,7 +331,7 @@ class SearchView(QWidget):
         if self._report is None or self.plots.currentWidget() is not self.curves:
             return
         shown = [one for one in entries_of(self._report) if one.steps]
-        names = {Path(one.run): tr("Trial {number}", number=name_of(one)) for one in shown}
+        names = {Path(one.run): title_of_trial(one) for one in shown}
         best = next((Path(one.run) for one in shown if one.trial == self._report.best), None)
         live = tuple(one.run for one in shown if one.state == "running")
         self.curves.show_trials(live, names, self._report.metric, best)

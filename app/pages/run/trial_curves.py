@@ -16,6 +16,9 @@ from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 
+MOST_NAMED = 6
+"""Curves that a legend names; the best stands out anyway."""
+
 
 class TrialCurves(QWidget):
     """One curve per trial, of which the best stands out; read only once they are shown."""
@@ -40,7 +43,8 @@ class TrialCurves(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
-        self._column.addLayout(hbox(label(tr("Curve"), "muted"), self.choice, 1, spacing=8))
+        note = label(tr("The strong line is the best trial."), "faint")
+        self._column.addLayout(hbox(label(tr("Curve"), "muted"), self.choice, 1, note, spacing=8))
         self._column.addStretch(1)
 
     def show_trials(self, live: Sequence[str], names: dict[Path, str], metric: str, best: Path | None) -> None:
@@ -94,6 +98,8 @@ class TrialCurves(QWidget):
         self._drop_plot()
         self.plot = LivePlot("", styles)
         self.plot.message.connect(self.message)
+        if len(names) > MOST_NAMED:
+            self.plot.hide_legend()
         self._cursors = {path: SeriesCursor() for path in names}
         self._column.addWidget(self.plot, 1)
         self._feed_soon()
