@@ -84,7 +84,9 @@ def _draw_scenes(scenes: dict[str, Callable[[Stage], Any]], run: Path, home: Pat
         return
     chosen = preferences.load()
     chosen.set("theme", look)
-    theme.apply(QApplication.instance(), look)
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    theme.apply(application, look)
     window = MainWindow(chosen)
     window.resize(*SIZE)
     window.show()
