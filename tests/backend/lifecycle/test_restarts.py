@@ -97,6 +97,13 @@ def test_out_of_memory_twice_at_the_same_checkpoint_ends_the_run(folder: RunFold
     assert restart.restart_after(folder, second, -signal.SIGKILL, "memory") is not None
 
 
+def test_process_that_jax_has_ended_says_that_a_host_is_gone(folder: RunFolder, supervise) -> None:
+    prints = "print('Terminating process because the JAX distributed service detected fatal errors.', flush=True)"
+    assert supervise(f"{DIES}{prints}\nos.abort()").wait() == 1
+    sentence = "another host of the run is gone or does not answer, so JAX ended the process; see process.log"
+    assert folder.exit_record().message == sentence
+
+
 def test_killed_supervisor_restarts_nothing(folder: RunFolder, supervise, until) -> None:
     supervisor = supervise(f"{DIES}{SAVES}signal.pause()", max_restarts=3)
     until(lambda: attempts(folder) == 1 and folder.process_record().engine_pid)
