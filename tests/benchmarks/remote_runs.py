@@ -47,8 +47,8 @@ data:
   train: {root}/resources/demo/sentiment/train.csv
   validation: {root}/resources/demo/sentiment/validation.csv
   columns: {{text: text, label: label}}
-training: {{max_steps: 100, batch_size: 16, checkpoint_every: never}}
-evaluation: {{every: 50}}
+training: {{max_steps: 40, batch_size: 16, checkpoint_every: never}}
+evaluation: {{every: 20}}
 hardware: {{device: cpu}}
 """
 ONE = {"torch": {"engine": "torch"}, "JAX": {"engine": "jax"}}
