@@ -236,7 +236,8 @@ def assert_copied(folder: RunFolder) -> None:
 
 def assert_same(folder: RunFolder, undisturbed: dict[str, Any]) -> None:
     """The run ended with exactly the numbers of the undisturbed one, and took no way round."""
-    assert_nothing_was_repeated(folder)
+    remote = folder.remote_run()  # a copy also says where its mirrors continued
+    assert_nothing_was_repeated(folder if remote is None else RunFolder(remote.run))
     assert_copied(folder)
     found = numbers(folder)
     assert found["losses"] == undisturbed["losses"]
