@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLayout,
+    QLayoutItem,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -66,6 +67,70 @@ def holder(layout: QLayout) -> QWidget:
     made = QWidget()
     made.setLayout(layout)
     return made
+
+
+class WrapLayout(QLayout):
+    """A row that continues below where there is no more room, as words do."""
+
+    def __init__(self, parent: QWidget | None = None, spacing: int = 6) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self.setSpacing(spacing)
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        """For Qt, which calls it from `addWidget`."""
+        self._items.append(item)
+
+    def count(self) -> int:
+        """How many items there are."""
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        """The item at a place; None beyond the last."""
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        """Remove an item and return it."""
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def hasHeightForWidth(self) -> bool:
+        """Its height depends on its width."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """The height of all rows."""
+        return self._place(QRect(0, 0, width, 0), moves=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Place the items."""
+        super().setGeometry(rect)
+        self._place(rect, moves=True)
+
+    def sizeHint(self) -> QSize:
+        """That of the largest item: its width is given."""
+        return self.minimumSize()
+
+    def minimumSize(self) -> QSize:
+        """That of the largest item."""
+        size = QSize()
+        for item in self._visible():
+            size = size.expandedTo(item.minimumSize())
+        return size
+
+    def _visible(self) -> list[QLayoutItem]:
+        return [item for item in self._items if not item.isEmpty()]
+
+    def _place(self, rect: QRect, *, moves: bool) -> int:
+        x, y, height = rect.x(), rect.y(), 0
+        for item in self._visible():
+            hint = item.sizeHint()
+            if x > rect.x() and x + hint.width() > rect.right() + 1:
+                x, y, height = rect.x(), y + height + self.spacing(), 0
+            if moves:
+                item.setGeometry(QRect(QPoint(x, y), hint))
+            x, height = x + hint.width() + self.spacing(), max(height, hint.height())
+        return y + height - rect.y()
 
 
 class PageStack(QStackedWidget):

@@ -29,7 +29,7 @@ MOST_CLUSTERS, ROWS_OF_CLUSTER = 12, 60
 MOST_FITTED = 20_000
 """Texts by which clusters are found; the others are put into them."""
 _NAMED_BY, _WORDS, _AXES = 3, 20_000, 50
-LENGTH, LABEL, COLUMN, CLUSTER = "length", "label", "column", "cluster"
+LENGTH, WORDS, LABEL, COLUMN, CLUSTER = "length", "words", "label", "column", "cluster"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Slice:
     """Some rows, and what they have in common."""
 
     by: str
-    """`length` in characters, `label`, `column` or `cluster` of similar texts."""
+    """`length` in characters, number of `words`, `label`, `column` or `cluster` of similar texts."""
     column: str
     rows: np.ndarray
     """Their numbers."""
@@ -139,14 +139,14 @@ def _gap(one: RowSlice, is_better: bool) -> float:
 
 
 def name_of(one: RowSlice | Slice) -> str:
-    """What a slice is called on the command line: `length of text: 12 to 40`."""
+    """What a slice is called on the command line: `text: 12 to 40 characters`."""
     if one.bounds is not None:
         low, high = (f"{end:.6g}" for end in one.bounds)
         value = low if low == high else f"{low} to {high}"
     else:
         value = "(empty)" if one.value is None else one.value
-    title = {LENGTH: f"length of {one.column}", LABEL: "label", CLUSTER: "texts about"}.get(one.by, one.column)
-    return f"{title}: {value}"
+    title = {LABEL: "label", CLUSTER: "texts about"}.get(one.by, one.column)
+    return f"{title}: {value}{ {LENGTH: ' characters', WORDS: ' words'}.get(one.by, '') }"
 
 
 def _say(listed: Sequence[RowSlice], tested: int) -> str:
@@ -239,10 +239,10 @@ class _Scoring:
 
 def _by_length(column: pa.ChunkedArray, name: str, known: np.ndarray) -> Iterator[Slice]:
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        lengths = pc.call_function("list_value_length", [column])
+        by, lengths = WORDS, pc.call_function("list_value_length", [column])
     else:
-        lengths = pc.call_function("utf8_length", [pc.cast(column, pa.string())])
-    yield from _by_parts(pc.fill_null(lengths, 0).to_numpy()[known].astype(np.float64), LENGTH, name, known)
+        by, lengths = LENGTH, pc.call_function("utf8_length", [pc.cast(column, pa.string())])
+    yield from _by_parts(pc.fill_null(lengths, 0).to_numpy()[known].astype(np.float64), by, name, known)
 
 
 def _by_values(column: pa.ChunkedArray, by: str, name: str, known: np.ndarray) -> list[Slice]:

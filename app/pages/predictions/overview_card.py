@@ -23,6 +23,7 @@ from app.pages.predictions.slices_view import SlicesView
 from app.pages.predictions.threshold_view import ThresholdView
 from app.services.backend_client import BackendClient, PendingQuery
 from app.services.prediction_rows import PredictionRows
+from app.widgets.boxes import WrapLayout
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
@@ -65,13 +66,12 @@ class OverviewCard(Card):
         super().__init__(tr("Overview"), parent)
         theme.follow(self)
         self._place_tiles()
-        self.parts, row = chips(TITLES)
+        self.parts, _ = chips(TITLES)
         self.parts.idClicked.connect(self._on_part_clicked)
         self._chips = QWidget(self)
-        self._chips.setLayout(row)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addStretch(1)
+        row = WrapLayout(self._chips)
+        for button in self.parts.buttons():
+            row.addWidget(button)
         self.matrix = ConfusionMatrix()
         self.matrix.pair_chosen.connect(self.pair_chosen)
         self.labels = TextTable(tr("Scores per label"))

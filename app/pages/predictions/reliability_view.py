@@ -10,7 +10,7 @@ from app.core.backend_words import capitalize
 from app.core.formatting import number, sure_number, with_full_stop
 from app.core.i18n import figure, tr, trn
 from app.widgets.boxes import hbox, holder
-from app.widgets.card import label, rule
+from app.widgets.card import label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.reliability_diagram import ReliabilityDiagram
@@ -51,7 +51,6 @@ class ReliabilityView(QWidget):
         self.diagram = ReliabilityDiagram()
         self.diagram.bin_chosen.connect(self._on_bin_chosen)
         self.hint = label(_HINT, "faint", wrap=True)
-        self.rule = rule()
         self.said = label("", wrap=True)
         self.button = IconButton(tr("Calibrate the model"), "target")
         self.button.setToolTip(tr("Save the temperature in the model, for Predict, Try and every export"))
@@ -59,17 +58,11 @@ class ReliabilityView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
-        for part in (
-            self.error,
-            label(_ERROR, "faint", wrap=True),
-            self._chips,
-            self.diagram,
-            self.hint,
-            self.rule,
-            self.said,
-        ):
-            column.addWidget(part)
+        column.addWidget(self.error)
+        column.addWidget(self.said)
         column.addLayout(hbox(self.button, 1))
+        for part in (self._chips, self.diagram, self.hint, label(_ERROR, "faint", wrap=True)):
+            column.addWidget(part)
         column.addStretch(1)
         theme.follow(self)
 
@@ -140,8 +133,7 @@ class ReliabilityView(QWidget):
             )
             self.diagram.show_bins(side.bins)
         self.hint.setText(_HINT_AFTER if is_after else _HINT)
-        for part in (self.rule, self.said):
-            part.setVisible(bool(self.said.text()))
+        self.said.setVisible(bool(self.said.text()))
         self.button.setVisible(report is not None)
 
     def show_chosen(self, bounds: tuple[float, float] | None) -> None:

@@ -1,10 +1,11 @@
 """How well each slice of the rows is answered: lengths, labels, values of columns and similar texts, the worst first."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QPushButton, QVBoxLayout, QWidget
 
+from app import theme
 from app.core.backend_words import capitalize
-from app.core.formatting import group_digits, metric_title, number, sure_number, with_full_stop
+from app.core.formatting import group_digits, metric_title, number, with_full_stop
 from app.core.i18n import figure, tr, trn
 from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
@@ -37,6 +38,8 @@ class SlicesView(QWidget):
         self.choice.activated.connect(lambda _: self._ask(self.choice.currentData()))
         self.said = label("", wrap=True)
         self.table = TextTable(tr("Slices"))
+        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        theme.role(self.table, "tight")
         self.table.row_chosen.connect(self._on_row_chosen)
         self.hint = label(_HINT, "faint", wrap=True)
         self._lay_out()
@@ -106,11 +109,8 @@ class SlicesView(QWidget):
         for name in report.metrics:
             self.choice.addItem(metric_title(name), name)
         self.choice.setCurrentIndex(self.choice.findData(report.metric))
-        header = (tr("Slice"), tr("Rows"), metric_title(report.metric), tr("Other rows"))
-        rows = [
-            (slice_words(one), group_digits(one.rows), sure_number(one.score, one.interval), number(one.others))
-            for one in report.slices
-        ]
+        header = (tr("Slice"), tr("Rows"), metric_title(report.metric))
+        rows = [(slice_words(one), group_digits(one.rows), _score_words(one)) for one in report.slices]
         colors = {
             place: "danger" if one.is_worse else "faint"
             for place, one in enumerate(report.slices)
@@ -127,7 +127,7 @@ class SlicesView(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(60)
-        for place in range(1, 4):
+        for place in (1, 2):
             header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
 
     def show_chosen(self, number: int | None) -> None:
@@ -146,7 +146,7 @@ class SlicesView(QWidget):
 
 
 def slice_words(one: RowSlice) -> str:
-    """What a slice is called: `text, 12 to 40 characters`."""
+    """What a slice is called: `text: 12 to 40 characters`."""
     column = one.column.replace("_", " ")
     if one.bounds is not None:
         low, high = (figure(end, ".6g") for end in one.bounds)
@@ -154,14 +154,27 @@ def slice_words(one: RowSlice) -> str:
     else:
         value = tr("(empty)") if one.value is None else one.value
     if one.by == "length":
-        return tr("Length of {column}: {value}", column=column, value=value)
+        return tr("{column}: {value} characters", column=column, value=value)
+    if one.by == "words":
+        return tr("{column}: {value} words", column=column, value=value)
     if one.by == "label":
         return tr("Label: {value}", value=value)
     return tr("About: {words}", words=value) if one.by == "cluster" else f"{column}: {value}"
 
 
+def _score_words(one: RowSlice) -> str:
+    """Shorter than elsewhere: there is little room."""
+    value = number(one.score, 3)
+    if one.interval is None:
+        return value
+    low, high = (number(end, 2) for end in one.interval)
+    return tr("{value} ({low} to {high})", value=value, low=low, high=high)
+
+
 def _hint(one: RowSlice) -> str:
     words = [slice_words(one), trn("{count} row", "{count} rows", one.rows)]
+    if one.others is not None:
+        words.append(tr("Other rows: {value}", value=number(one.others)))
     if one.p_holm is None:
         words.append(_FEW)
     else:

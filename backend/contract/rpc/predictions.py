@@ -104,7 +104,7 @@ class RowSlice(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """By which `filter_predictions {parquet, slice}` finds its rows."""
     by: str
-    """`length` in characters or words, `label`, `column`, or `cluster` of similar texts."""
+    """`length` in characters, number of `words`, `label`, `column`, or `cluster` of similar texts."""
     column: str
     value: str | None = None
     """The label, the column's value or the cluster's most distinctive words; None if the cells are empty."""

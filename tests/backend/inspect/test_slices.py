@@ -139,7 +139,7 @@ def test_tags_are_cut_by_the_number_of_words(tmp_path):
     columns = {"tokens": "tokens", "tags": "tags"}
     facts = {"scheme": "BIO", "tags": ["O", "B-PER"]}
     found = report(write_run(tmp_path / "run", "token_classification", columns, table, **facts))
-    assert (found.slices[0].by, found.slices[0].is_worse) == ("length", True)
+    assert (found.slices[0].by, found.slices[0].is_worse) == ("words", True)
     assert found.slices[0].bounds == (8, 9)
 
 
