@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.contract.metrics import Interval
 from backend.contract.rpc.predictions import Reliability, ReliabilityBin
-from backend.statistics.resampling import WeightedScores, bootstrap, percentiles, wilson
+from backend.statistics.resampling import LEVEL, WeightedScores, bootstrap, percentiles, wilson
 
 BINS = 10
 """Of the reliability diagram, equally wide."""
@@ -16,6 +16,8 @@ PARTS = 5
 LOWEST, HIGHEST = 0.01, 100.0
 """Temperatures; beyond them nothing can be learned from the rows."""
 _SEED = 20_261_128
+_PERFECT = 500
+"""Draws of rows whose probabilities come true."""
 _BEFORE, _AFTER = "before", "after"
 
 
@@ -82,12 +84,14 @@ def calibrate(log_probabilities: np.ndarray, actual: np.ndarray, groups: np.ndar
         return percentiles(drawn[name]) if len(drawn.get(name, ())) else None
 
     def side(name: str) -> Reliability:
+        confidence, right = _confidence(sides[name], actual)
+        of_chance = _errors_of_perfect(confidence) if groups is None else np.zeros(1)
         return Reliability(
             error=values[f"error {name}"],
-            error_interval=_debias(interval(f"error {name}"), values[f"error {name}"]),
+            error_interval=_error_interval(values[f"error {name}"], drawn.get(f"error {name}", np.zeros(0)), of_chance),
             loss=values[f"loss {name}"],
             loss_interval=interval(f"loss {name}"),
-            bins=reliability(*_confidence(sides[name], actual), intervals=groups is None),
+            bins=reliability(confidence, right, intervals=groups is None),
         )
 
     return Calibrated(
@@ -100,9 +104,24 @@ def calibrate(log_probabilities: np.ndarray, actual: np.ndarray, groups: np.ndar
     )
 
 
-def _debias(interval: Interval | None, value: float) -> Interval | None:
-    """The drawn interval mirrored at the value: drawing rows adds as much to an error as sampling them did."""
-    return None if interval is None else (max(0.0, 2 * value - interval[1]), max(0.0, 2 * value - interval[0]))
+def _error_interval(value: float, drawn: np.ndarray, of_chance: np.ndarray) -> Interval | None:
+    """The 95 % interval of an expected calibration error, which chance alone makes larger than 0.
+
+    To draw rows again adds to the error what sampling them has added before, so plain percentiles miss the truth: the lower
+    end is mirrored at the value, and is 0 if perfect probabilities would have as large an error by chance (`of_chance`).
+    """
+    if not len(drawn):
+        return None
+    low, high = percentiles(drawn)
+    is_chance = value <= np.quantile(of_chance, (1 + LEVEL) / 2)
+    return 0.0 if is_chance else max(0.0, 2 * value - high), max(2 * value - low, value + 1.96 * float(drawn.std()))
+
+
+def _errors_of_perfect(confidence: np.ndarray) -> np.ndarray:
+    """(draws,) the errors of probabilities that come true. Source: J. Bröcker and L. A. Smith, Weather and Forecasting 22, 2007."""
+    rng, place = np.random.default_rng(_SEED), bin_of(confidence)
+    drawn = (confidence - (rng.random(len(confidence)) < confidence) for _ in range(_PERFECT))
+    return np.array([np.abs(np.bincount(place, gaps, BINS)).sum() / len(confidence) for gaps in drawn])
 
 
 def _parts(rows: int, groups: np.ndarray | None) -> Iterator[np.ndarray]:

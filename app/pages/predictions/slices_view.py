@@ -14,7 +14,7 @@ from backend.contract.rpc.predictions import RowSlice, SliceReport
 from backend.contract.rpc.protocol import Progress
 
 SEARCHING = tr("Comparing slices of the rows…")
-_HINT = tr("Each slice is compared with the rows outside it. Click one to see its rows.")
+_HINT = tr("Click a slice to see its rows.")
 _FEW = tr("too few rows to tell")
 
 
@@ -35,6 +35,7 @@ class SlicesView(QWidget):
         self.start.clicked.connect(self.on_shown)
         self.choice = QuietComboBox()
         self.choice.setAccessibleName(tr("Measured by"))
+        self.choice.setSizeAdjustPolicy(QuietComboBox.SizeAdjustPolicy.AdjustToContents)
         self.choice.activated.connect(lambda _: self._ask(self.choice.currentData()))
         self.said = label("", wrap=True)
         self.table = TextTable(tr("Slices"))
@@ -51,7 +52,7 @@ class SlicesView(QWidget):
         self._by = label(tr("Measured by"), "muted")
         by.addWidget(self._by)
         by.addWidget(self.choice)
-        by.addStretch(1)
+        by.addWidget(self.hint, 1)
         start = QHBoxLayout()
         start.addWidget(self.start)
         start.addStretch(1)
@@ -62,8 +63,6 @@ class SlicesView(QWidget):
         column.addWidget(self.said)
         column.addLayout(by)
         column.addWidget(self.table, 1)
-        column.addWidget(self.hint)
-        column.addStretch(0)
 
     def clear(self) -> None:
         """Forget the report, as of another file."""

@@ -1,5 +1,6 @@
 """What people do with predictions: narrow, chart, copy, export, and predict files of their own; with a real helper."""
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.core.predictions.row_filter import ValueFilter
 from app.pages.predictions.file_prediction import FilePrediction
-from app.pages.predictions.overview_card import LABELS, RELIABILITY, THRESHOLD
+from app.pages.predictions.overview_card import LABELS, RELIABILITY, SLICES, THRESHOLD
 from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.services.context import AppContext
@@ -119,6 +120,60 @@ def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Page):
     qtbot.mouseClick(overview.reliability.diagram, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: sources(shown) == [1], timeout=ANSWER_MS)
     assert shown.browser.filters.chips.words() == ["Confidence 0.90 to 1.00"]
+
+
+@pytest.fixture
+def overconfident(panel: Page, runs: Path) -> Path:
+    """A run that is surer than it is right, and always wrong about texts from amazon."""
+    source, other = ["imdb", "amazon", "yelp", "blog"], {"negative": "positive", "positive": "negative"}
+    rows = []
+    for number in range(120):
+        actual, place = list(other)[number // 4 % 2], source[number % 4]
+        predicted = other[actual] if place == "amazon" else actual
+        chances = {f"probability_{label}": 0.99 if label == predicted else 0.01 for label in other}
+        text = {"text": f"text {'x' * (number % 7)}", "source": place, "label": actual}
+        rows.append({**text, "prediction": predicted, "actual": actual, **chances})
+    run = write_run(runs, "text_classification", rows)
+    note = {"task": {"type": "text_classification"}, "facts": {"labels": list(other), "max_length": 8}}
+    (run / "model").mkdir()
+    (run / "model" / "burnish.json").write_text(
+        json.dumps({**note, "columns": {"text": "text", "label": "label"}, "step": 1})
+    )
+    (run / "model" / "config.json").write_text("{}")
+    panel.show_run(str(run))
+    return run
+
+
+def test_the_worst_slice_is_found_and_shows_its_rows(qtbot, panel: Page, overconfident: Path):
+    overview = panel.browser.overview
+    qtbot.waitUntil(lambda: overview.parts.button(SLICES).isVisible(), timeout=ANSWER_MS)
+    overview.parts.button(SLICES).click()
+    qtbot.waitUntil(lambda: bool(overview.slices.table.texts()), timeout=ANSWER_MS)
+    assert overview.slices.table.texts()[0] == ["source: amazon", "30", "0 (0 to 0.11)"]
+    assert overview.slices.said.text().endswith("1 is worse by more than chance.")
+    overview.slices.table.row_chosen.emit(0)
+    qtbot.waitUntil(lambda: sources(panel) == list(range(1, 120, 4)), timeout=ANSWER_MS)
+    assert panel.browser.filters.chips.words() == ["source: amazon"]
+    overview.slices.table.row_chosen.emit(0)  # again: all rows
+    qtbot.waitUntil(lambda: len(sources(panel)) == 120, timeout=ANSWER_MS)
+
+
+def test_a_model_is_calibrated_by_a_click_and_as_it_was_by_another(qtbot, panel: Page, overconfident: Path):
+    overview, view = panel.browser.overview, panel.browser.overview.reliability
+    qtbot.waitUntil(lambda: overview.parts.button(RELIABILITY).isVisible(), timeout=ANSWER_MS)
+    overview.parts.button(RELIABILITY).click()
+    qtbot.waitUntil(lambda: view.button.isVisible() and view.button.isEnabled(), timeout=ANSWER_MS)
+    assert view.error.text().startswith("ECE 0.24")
+    view.sides.button(1).click()
+    assert float(view.error.text().split()[1]) < 0.1
+    assert view.button.text() == "Calibrate the model"
+    view.button.click()
+    kept = overconfident / "model" / "burnish_calibration.json"
+    qtbot.waitUntil(lambda: view.button.text() == "Remove the calibration", timeout=ANSWER_MS)
+    assert json.loads(kept.read_text())["method"] == "temperature"
+    view.button.click()
+    qtbot.waitUntil(lambda: view.button.text() == "Calibrate the model", timeout=ANSWER_MS)
+    assert not kept.exists()
 
 
 def test_labels_have_their_scores(qtbot, shown: Page):

@@ -83,10 +83,18 @@ def test_rows_of_one_group_are_in_one_part():
         assert {bool(own[groups == group].all()) for group in groups[own]} == {True}
 
 
+def test_a_calibrated_model_may_have_no_error_at_all():
+    found = calibrate(*draw_rows(np.random.default_rng(7), overconfident=1.0))
+    assert found.before.error > 0
+    assert found.before.error_interval is not None
+    assert found.before.error_interval[0] == 0
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("overconfident", [1.5, 3.0])
+@pytest.mark.parametrize("overconfident", [1.0, 1.25, 3.0])
 def test_intervals_of_the_error_hold_the_truth(monkeypatch, overconfident):
     monkeypatch.setattr(resampling, "RESAMPLES", 300)
+    monkeypatch.setattr(calibration, "_PERFECT", 200)
     rng, hits = np.random.default_rng(6), []
     everything = draw_rows(rng, 400_000, overconfident=overconfident)
     truth = calibration_error(
@@ -95,4 +103,4 @@ def test_intervals_of_the_error_hold_the_truth(monkeypatch, overconfident):
     for _ in range(400):
         low, high = calibrate(*draw_rows(rng, 600, overconfident=overconfident)).before.error_interval or (0, 0)
         hits.append(low <= (truth or 0) <= high)
-    assert 0.92 <= np.mean(hits) <= 0.985
+    assert 0.92 <= np.mean(hits) <= 0.99
