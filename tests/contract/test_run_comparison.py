@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 from backend.contract.run import events
 from backend.contract.run.comparison import FinalMetrics, facts_of, metrics_table, settings_table
@@ -50,6 +51,24 @@ def test_an_interval_stands_beside_its_value_and_in_csv_in_columns_of_its_own():
     table = metrics_table(lines, form="csv")
     assert table.header == ("run", "accuracy", "accuracy_low", "accuracy_high")
     assert table.rows == (("a", "0.8828", "0.8551", "0.9062"), ("b", "0.7", "–", "–"))
+
+
+def test_a_rule_without_a_model_is_the_last_row_and_in_csv_a_column():
+    rule = {"accuracy": 0.6}
+    runs = [
+        FinalMetrics([("run", "a"), ("state", "finished")], {"accuracy": 0.9}, {"accuracy": (0.8, 0.95)}, rule),
+        FinalMetrics(
+            [("run", "b"), ("state", "finished")], {"accuracy": 0.65}, {"accuracy": (0.55, 0.75)}, rule, {"accuracy"}
+        ),
+    ]
+    assert metrics_table(runs).rows == (
+        ("a", "finished", "0.9 (0.8 to 0.95)"),
+        ("b", "finished", "0.65 (0.55 to 0.75), may be chance"),
+        ("without a model", "–", "0.6"),
+    )
+    assert metrics_table(runs, form="csv").header[-1] == "accuracy_trivial"
+    runs[1] = replace(runs[1], trivial={"accuracy": 0.7})
+    assert [row[0] for row in metrics_table(runs).rows[2:]] == ["without a model (a)", "without a model (b)"]
 
 
 def test_every_metric_that_any_run_has_is_a_column_of_the_csv():

@@ -133,10 +133,10 @@ class TrainingSection(Section):
             raise ValueError(
                 message("so many seeds from training.seed on would exceed the largest, {largest}", largest=LARGEST_SEED)
             )
+        if (seeds if type(seeds) is int else len(seeds) if isinstance(seeds, list) else 2) < 2:
+            raise ValueError(message("a group needs at least two seeds; for one run set training.seed"))
         if not isinstance(seeds, list):
             return seeds
-        if len(seeds) < 2:
-            raise ValueError(message("a group needs at least two seeds; for one run set training.seed"))
         if len(seeds) > MOST_SEEDS:
             raise ValueError(message("a group has at most {most} seeds", most=MOST_SEEDS))
         twice = next((seed for place, seed in enumerate(seeds) if seed in seeds[:place]), None)

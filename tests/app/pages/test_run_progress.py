@@ -232,7 +232,8 @@ def test_a_mean_of_metrics_at_chance_has_no_best(tiles: ProgressTiles):
 def test_a_finished_run_shows_its_model_with_its_interval(tiles: ProgressTiles):
     state, tile = started(), tiles.tiles["metric"]
     take_step(state)
-    state.apply(msgspec.structs.replace(plan_of(9), best_metric="accuracy", metrics={"accuracy": True}))
+    plan = msgspec.structs.replace(plan_of(9), best_metric="accuracy", metrics={"accuracy": True})
+    state.apply(msgspec.structs.replace(plan, trivial={"accuracy": 0.86}))
     metrics: dict[str, float | None] = {"accuracy": 0.8828}  # of all rows, and better of a part of them
     evaluated = events.EvaluationFinished(
         time=2, step=1, epoch=0.1, metrics={"accuracy": 0.95}, rows=9, seconds=1.0, is_best=True
@@ -248,3 +249,5 @@ def test_a_finished_run_shows_its_model_with_its_interval(tiles: ProgressTiles):
     state.apply(events.RunFinished(time=4, state="finished", step=1, metrics=metrics))
     tiles.show_state(state, RunStatus("finished"))
     assert tile.accessibleDescription().startswith("model 0.8828 (0.855 to 0.906)")
+    assert tile.accessibleName() == "Accuracy · 0.8600 without a model: 0.9500"
+    assert tile.toolTip().endswith("It may be no better than a rule without a model (0.8600).")
