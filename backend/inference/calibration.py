@@ -19,7 +19,7 @@ from backend.inspect.run_comparison import PredictedRows, open_run
 from backend.models import calibration as calibration_file
 from backend.preflight.datasets import ignore_progress
 from backend.statistics.calibration import HIGHEST, LOWEST, Calibrated, calibrate
-from backend.statistics.resampling import find_group_column, group_numbers
+from backend.statistics.resampling import group_numbers
 from backend.tasks.task import log_of, right_outputs
 
 FEWEST_ROWS = 50
@@ -64,9 +64,7 @@ def answer_rows(
 
 def _labelled(predicted: PredictedRows) -> LabelledRows:
     actual = right_outputs(predicted.task, predicted.rows, predicted.columns, dict(predicted.facts))
-    column = find_group_column(predicted.inputs, predicted.columns.get("context"))
-    groups = None if column is None else group_numbers(predicted.inputs[column])
-    return _known(predicted.outputs, actual, groups)
+    return _known(predicted.outputs, actual, predicted.groups)
 
 
 def _known(outputs: pa.Table, actual: np.ndarray | None, groups: np.ndarray | None) -> LabelledRows:

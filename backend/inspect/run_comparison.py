@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend import registry
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.messages import message, plural
 from backend.contract.rpc.predictions import ComparedRuns, DifferingRows, PairTest
@@ -63,6 +64,16 @@ class PredictedRows:
         files, lines = np.zeros(len(self.table), np.int32), np.arange(len(self.table))
         return Rows(self.inputs, (self.name,), files, lines, self.name)
 
+    @property
+    def groups(self) -> np.ndarray | None:
+        """(rows,) the number of the group of each row, if rows depend on each other as the run's settings say."""
+        wanted = _group_column_of(self.folder)
+        if wanted == "none":
+            return None
+        there = wanted in self.inputs.column_names
+        column = wanted if there else find_group_column(self.inputs, self.columns.get("context"))
+        return None if column is None else group_numbers(self.inputs[column])
+
     def weighted_scores(self, scored_as: "PredictedRows") -> list[WeightedScores]:
         """The families of the task's metrics for these rows, with another run's labels and settings, so that both are scored alike.
 
@@ -74,6 +85,15 @@ class PredictedRows:
             return list(weighted_scores(metrics, predictions, scored_as.facts, scored_as.task.settings).values())
         except KeyError:
             raise saved_model.damaged_note_error(scored_as.folder.model) from None
+
+
+def _group_column_of(folder: RunFolder) -> str:
+    """The setting `evaluation.group_column` of a run or group; `auto` if its spec cannot be read."""
+    try:
+        spec = spec_file.read_run(folder.spec) if folder.exists() else RunGroup(folder.path).settings()
+        return str((spec.get("evaluation") or {}).get("group_column") or "auto")
+    except (InputError, AttributeError):
+        return "auto"
 
 
 def compare(compared: Sequence[Compared], names: Sequence[str], read: ReadTable, *, metric: str = "") -> ComparedRuns:
@@ -226,9 +246,7 @@ def _keys(one: PredictedRows) -> Iterator[bytes]:
 def _test_pairs(every: Sequence[Sequence[PredictedRows]], names: Sequence[str]) -> list[PairTest]:
     """Raises InputError if the runs have no metric that can be tested."""
     first = every[0][0]
-    column = find_group_column(first.inputs, first.columns.get("context"))
-    groups = group_numbers(first.table[column]) if column is not None else None
-    rows = first.table.num_rows
+    groups, rows = first.groups, first.table.num_rows
     measured = [
         (name, [resample(one.weighted_scores(first), rows, groups) for one in runs])
         for name, runs in zip(names, every, strict=True)

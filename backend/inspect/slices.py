@@ -17,7 +17,7 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.run.group import RunGroup
 from backend.inspect.run_comparison import SURE, PredictedRows, ReadTable, open_run
 from backend.metrics.metric import Predictions, declared_metrics, known_rows, weighted_scores
-from backend.statistics.resampling import WeightedScores, find_group_column, group_numbers
+from backend.statistics.resampling import WeightedScores
 from backend.statistics.slices import FEWEST_ROWS, SliceScore, Tick, score_slices
 from backend.tasks.task import sums_of, used_columns
 
@@ -184,10 +184,8 @@ class _Scoring:
         if not len(self.known):
             raise InputError("these rows have no known answers, so no slice of them can be measured")
         self._predictions = whole.take(self.known)
-        column = find_group_column(predicted.inputs, predicted.columns.get("context"))
-        self.groups = None
-        if column is not None:
-            self.groups = np.unique(group_numbers(predicted.inputs[column])[self.known], return_inverse=True)[1]
+        groups = predicted.groups
+        self.groups = None if groups is None else np.unique(groups[self.known], return_inverse=True)[1]
         self._metrics: Sequence[Metric] = declared_metrics(self._task.metrics)
         everything = weighted_scores(self._metrics, self._predictions, self._facts, self._task.settings)
         once = np.ones((1, len(self.known)))

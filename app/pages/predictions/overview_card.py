@@ -1,6 +1,7 @@
 """The overview beside the rows: how many are correct, and statistics over all of them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -326,6 +327,12 @@ def _make_scrollable(content: QWidget) -> QScrollArea:
     return area
 
 
+def _cancel(tickets: list[PendingQuery], *_: object) -> None:
+    for ticket in tickets:
+        ticket.cancel()
+    tickets.clear()
+
+
 class Statistics(QObject):
     """Queries once per file, and once per label whose threshold is viewed."""
 
@@ -337,6 +344,7 @@ class Statistics(QObject):
         self._rows: PredictionRows | None = None
         self._form: type[RowView] = RowView
         self._tickets: list[PendingQuery] = []
+        self.destroyed.connect(partial(_cancel, self._tickets))  # no answer finds a card that is gone
         card.threshold.counts_wanted.connect(self._on_counts_wanted)
         card.slices.report_wanted.connect(self._on_slices_wanted)
         card.reliability.action_wanted.connect(self._on_calibration_wanted)
@@ -365,9 +373,7 @@ class Statistics(QObject):
 
     def close(self) -> None:
         """Drop pending queries."""
-        for ticket in self._tickets:
-            ticket.cancel()
-        self._tickets.clear()
+        _cancel(self._tickets)
         self._rows = None
 
     def _ask(self, query: str, show: Any, **more: Any) -> None:

@@ -57,6 +57,17 @@ def test_what_may_be_luck_says_how_many_rows_would_tell(make_run):
     assert f"about {test.rows_needed:,} rows" in found.sentences[0]
 
 
+def test_rows_depend_on_each_other_as_the_settings_say(make_run):
+    first, second = (
+        make_run("old", rights(1, 0.6), cell=(cells := [row // 5 for row in range(ROWS)])),
+        make_run("new", rights(2, 0.9), cell=cells),
+    )
+    for setting, test in (("auto", "mcnemar_exact"), ("cell", "paired_bootstrap"), ("none", "mcnemar_exact")):
+        first.spec.write_text(f"evaluation: {{group_column: {setting}}}")
+        found = compared(first, second)
+        assert {one.test for one in found.tests if one.metric == "accuracy"} == {test}
+
+
 def test_rows_in_another_order_are_the_same_rows(make_run):
     right, order = rights(1, 0.7), np.random.default_rng(3).permutation(ROWS)
     texts, actual = np.array([f"text {row}" for row in range(ROWS)]), np.array(["a", "b"] * (ROWS // 2))
