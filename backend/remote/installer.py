@@ -125,10 +125,23 @@ watch = Watch(daemon=True)
 
 
 def remove_others(environments: Path, present: Path) -> None:
-    """Keep the newest KEPT environments."""
+    """Keep the newest KEPT environments, and those that a process of this computer uses (known on Linux only)."""
     others = sorted((path for path in environments.iterdir() if path != present), key=lambda path: path.stat().st_mtime)
     for path in others[: max(0, len(others) - KEPT + 1)]:
-        shutil.rmtree(path, ignore_errors=True)
+        if not is_used(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def is_used(environment: Path) -> bool:
+    """Whether the command of a process names a file in it, as those of a run do."""
+    inside = os.fsencode(environment) + b"/"
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if inside in command.read_bytes():
+                return True
+        except OSError:  # it has just ended
+            continue
+    return False
 
 
 def main(folder_name: str) -> int:
@@ -142,6 +155,7 @@ def main(folder_name: str) -> int:
     environments = folder / "environments"
     place = environments / Path(order["name"]).name
     incoming = folder / "installing"
+    is_building = False
     try:
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir(parents=True, mode=0o700)
@@ -149,6 +163,7 @@ def main(folder_name: str) -> int:
         receive(sys.stdin.buffer, order["files"], incoming)
         watch.start()
         if not (place / FINISHED).exists():
+            is_building = True
             shutil.rmtree(place, ignore_errors=True)
             python = make_environment(place)
             source = ["--no-index", "--find-links", str(incoming)] if order["offline"] else order["index"]
@@ -160,15 +175,16 @@ def main(folder_name: str) -> int:
                 )
             install(python, ["--no-index", "--no-deps", str(incoming / order["wheel"])], 0)
             (place / FINISHED).touch()
+            is_building = False
         remove_others(environments, place)
         say(program=str(place / "bin" / "burnish"))
     except Refused as error:
-        shutil.rmtree(place, ignore_errors=True)
         say(error=str(error))
     except OSError as error:
-        shutil.rmtree(place, ignore_errors=True)
         say(error="its disk is full" if error.errno == 28 else f"{error.filename or folder}: {error.strerror or error}")
     finally:
+        if is_building:  # never one that was finished: runs may use it
+            shutil.rmtree(place, ignore_errors=True)
         shutil.rmtree(incoming, ignore_errors=True)
     return 0
 

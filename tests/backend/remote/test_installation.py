@@ -1,11 +1,16 @@
 """Tests that Burnish is installed on a machine that has only Python, and that whatever keeps it from that is one sentence."""
 
+import io
+import json
+import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,6 +58,30 @@ def test_interrupted_installation_is_made_anew(bare: Machine, place: Path) -> No
     (program.parents[1] / "half").touch()
     assert Path(installation.install("lab", _ignore)) == program
     assert not (program.parents[1] / "half").exists()
+
+
+def test_installation_that_breaks_off_keeps_the_environment_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    place = tmp_path / "environments" / "1.0"
+    place.mkdir(parents=True)
+    (place / installer.FINISHED).touch()
+    order = json.dumps({"name": "1.0", "files": [{"name": "burnish.whl", "size": 5}]}).encode() + b"\n12"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(order)))
+    installer.main(str(tmp_path))
+    assert (place / installer.FINISHED).exists()
+    assert not (tmp_path / "installing").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what its processes run")
+def test_environment_that_a_process_uses_is_kept(tmp_path: Path) -> None:
+    for name in ("old", "older", "present", "previous"):
+        (tmp_path / name).mkdir()
+    for age, name in enumerate(("previous", "old", "older")):
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    command = [sys.executable, "-c", "input()", str(tmp_path / "older" / "bin" / "burnish")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        installer.remove_others(tmp_path, tmp_path / "present")
+        process.communicate(b"\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["older", "present", "previous"]
 
 
 def test_wheel_of_this_burnish_is_whole_and_always_the_same(tmp_path: Path) -> None:
