@@ -41,6 +41,8 @@ OLDEST = (2, 60)
 """The oldest version of Ray whose Train the job's driver knows."""
 POLL_SECONDS = 1.0
 CALL_SECONDS = 15.0
+MOST_UNANSWERED = 5
+"""Looks in a row without an answer, after which the run's own folder decides whether it is lost."""
 CHECK_SECONDS = 90.0
 """How long a test job may take."""
 MOST_BYTES = 20_000_000
@@ -67,7 +69,7 @@ class Description(msgspec.Struct, frozen=True):
 
 
 class UnreachableError(InputError):
-    """Nothing answers at the dashboard's address."""
+    """Nothing answers at the dashboard's address, or nothing that says anything about a job."""
 
 
 def describe_job(machine: Machine) -> str:
@@ -181,16 +183,17 @@ class RayJob(Job):
     def __init__(self, record: JobRecord, cluster: "Cluster") -> None:
         super().__init__(record, POLL_SECONDS)
         self._cluster, self._details = cluster, dict[str, Any]()
-        self._is_unreachable = False
+        self._unanswered = 0
+        """Looks in a row."""
 
     def life(self, folder: RunFolder) -> str:
         """As `RunFolder.life`. A run whose driver was killed is lost, and so is one whose cluster has gone."""
         self.poll()
         if not folder.exists():
             return "ended"
-        if self._is_unreachable:
+        if self._unanswered:
             life = folder.life()
-            return life if life in ("ended", "lost") else "alive"
+            return life if life == "ended" or (life == "lost" and self._unanswered >= MOST_UNANSWERED) else "alive"
         if self.state not in _ENDS or folder.is_carried():
             return "alive"
         is_lost = self.state in ("FAILED", "GONE") and folder.process_record() and not folder.exit_record()
@@ -202,9 +205,9 @@ class RayJob(Job):
         try:
             found = self._cluster.look_up(self.record.job)
         except UnreachableError:
-            self._is_unreachable = True
+            self._unanswered += 1
             return
-        self._is_unreachable = False
+        self._unanswered = 0
         self._details = found or {}
         self.state = str(self._details.get("status")) if found else "GONE"
         if self.is_pending:
@@ -391,7 +394,8 @@ class Cluster:
                 file=TOKEN_FILE,
             )
         words = _last_line(content.decode(errors="replace"))
-        raise InputError(
+        is_passing = code >= http.HTTPStatus.INTERNAL_SERVER_ERROR or code == http.HTTPStatus.TOO_MANY_REQUESTS
+        raise (UnreachableError if is_passing else InputError)(
             "the Ray cluster at {address} refuses this (HTTP {code}): {reason}",
             address=self._address,
             code=code,
@@ -438,7 +442,7 @@ def _parse(content: bytes) -> dict[str, Any]:
         found = parse_json(content) if content else {}
         if isinstance(found, dict):
             return found
-    raise InputError("the answer is not one of a Ray dashboard; check the address")
+    raise UnreachableError("the answer is not one of a Ray dashboard; check the address")
 
 
 def _last_line(text: str) -> str:

@@ -364,14 +364,30 @@ def test_cluster_that_does_not_answer_ends_nothing(ray: FakeRay, tmp_path: Path)
     assert job.life(folder) == "alive"
 
 
-def test_run_is_lost_if_its_cluster_and_its_driver_are_gone(ray: FakeRay, tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", [(500, "Traceback"), (503, ""), (429, ""), (200, "<html>")])
+def test_answer_that_says_nothing_of_the_job_ends_nothing(ray: FakeRay, tmp_path: Path, answer: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(ray_jobs, "POLL_SECONDS", 0.0)
+    folder, record = RunFolder(tmp_path), JobRecord("burnish-0123456789ab", scheduler="ray")
+    folder.spec.write_text(spec_file.dump({}))
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 0.0))
+    ray.jobs[record.job] = {"status": "RUNNING"}
+    job = ray_jobs.job_of(record, _describe(ray))
+    assert job
+    for answered in (None, *[answer] * (ray_jobs.MOST_UNANSWERED - 1), None, answer):
+        ray.answer = answered
+        assert job.life(folder) == "alive"
+
+
+def test_run_is_lost_if_its_cluster_and_its_driver_are_gone(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(ray_jobs, "POLL_SECONDS", 0.0)
     folder = RunFolder(tmp_path)
     folder.spec.write_text(spec_file.dump({}))
     folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 0.0))
     record = JobRecord("burnish-0123456789ab", scheduler="ray")
     job = ray_jobs.job_of(record, _describe(ray, dashboard="http://127.0.0.1:1"))
     assert job
-    assert job.life(folder) == "lost"
+    lives = [job.life(folder) for _ in range(ray_jobs.MOST_UNANSWERED)]
+    assert lives == ["alive"] * (ray_jobs.MOST_UNANSWERED - 1) + ["lost"]
     ray.jobs[record.job] = {"status": "FAILED"}
     job = ray_jobs.job_of(record, _describe(ray))
     assert job
