@@ -217,6 +217,15 @@ class _Scoring:
     def _direction(self, name: str) -> bool | None:
         return next((one.greater_is_better for one in self._metrics if one.name == name), None)
 
+    def _have_all_labels(self, rows: np.ndarray) -> bool:
+        """True also of tasks that do not give each row one label."""
+        actual = self._predictions.table["actual"]
+        if pa.types.is_nested(actual.type):
+            return True
+        all_labels = set(actual.unique().to_pylist())
+        is_of_labels = all_labels <= set(self._facts.get("labels", ()))
+        return not is_of_labels or len(actual.take(pa.array(rows)).unique()) == len(all_labels)
+
     def whole(self, name: str) -> float:
         """The metric on all rows."""
         return self._values[name]
@@ -226,7 +235,12 @@ class _Scoring:
         return name in self._shares or name == "loss"
 
     def family(self, name: str, rows: np.ndarray) -> WeightedScores | None:
-        """What is needed to draw the metric of some of the known rows again."""
+        """What is needed to draw the metric of some of the known rows again; None if it means something else for these.
+
+        F1 and correlations of rows among which a label is missing are not comparable with those of rows that have it.
+        """
+        if not self.is_of_rows(name) and not self._have_all_labels(rows):
+            return None
         own = self._family_of[name]
         metrics = [one for one in self._metrics if one.weighted_scores is own]
         return weighted_scores(metrics, self._predictions.take(rows), self._facts, self._task.settings).get(own)

@@ -1,5 +1,6 @@
 """Which slices of the rows a model answers worse than the others, by more than the chance of having looked at many."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -113,7 +114,12 @@ def _score_one(
     if not np.isfinite(inside).all() or not np.isfinite(outside).all():
         return SliceScore(_first(value), None, _first(others))
     low, high = percentiles(inside)
-    p = _p_of(float(value[0] - others[0]), float((inside - outside).std()), min(units) - 1)
+    difference, error = float(value[0] - others[0]), float((inside - outside).std())
+    spreads = [float(one.std()) for one in (inside, outside)]
+    for own, other, count, other_count in zip(spreads, reversed(spreads), units, reversed(units), strict=True):
+        if own < 1e-12:
+            error = math.hypot(error, _error_of_alike(count, math.hypot(difference, other * math.sqrt(other_count))))
+    p = _p_of(difference, error, min(units) - 1)
     return SliceScore(_first(value), (low, high) if low < high else None, _first(others), p)
 
 
@@ -130,10 +136,17 @@ def _first(value: np.ndarray | None) -> float | None:
     return None if value is None else float(value[0])
 
 
+def _error_of_alike(units: int, distance: float) -> float:
+    """The standard error of a side on which no draw differs, as if one of two more rows or groups had differed by `distance`.
+
+    After A. Agresti and B. Coull, Approximate is better than "exact", 1998.
+    """
+    share = 1 / (units + 2)
+    return distance * math.sqrt(share * (1 - share) / units)
+
+
 def _p_of(difference: float, error: float, freedom: int) -> float:
     """By Student's t, with as many degrees of freedom as the smaller side has rows or groups, less one."""
     from scipy.stats import t  # loads slowly
 
-    if error <= 1e-12:
-        return 1.0 if abs(difference) < 1e-12 else 0.0
-    return float(2 * t.sf(abs(difference) / error, freedom))
+    return float(2 * t.sf(abs(difference) / error, freedom)) if error else 1.0

@@ -160,3 +160,14 @@ def test_texts_that_share_no_words_are_not_clustered(texts):
     labels, names = cluster_texts(texts)
     assert len(labels) == len(texts)
     assert len(names) <= 1
+
+
+def test_rows_without_one_of_the_labels_are_not_compared_by_f1(tmp_path):
+    actual = np.array(["a", "b", "c"] * 80)
+    column = np.where(actual == "c", "later", np.where(np.arange(240) % 4 < 2, "early", "later"))
+    table = {"text": [f"text {row}" for row in range(240)], "when": column, "prediction": actual, "actual": actual}
+    predicted = write_run(tmp_path / "run", "text_classification", {"text": "text"}, table, labels=("a", "b", "c"))
+    by_f1, by_accuracy = report(predicted, "f1_macro").slices, report(predicted, "accuracy").slices
+    early, alike = (next(one for one in found if one.value == "early") for found in (by_f1, by_accuracy))
+    assert (early.is_few, early.is_worse) == (True, False)
+    assert not alike.is_few

@@ -73,6 +73,15 @@ def test_rows_that_depend_on_each_other_prove_less_of_a_slice():
     assert together.p > 3 * alone.p
 
 
+def test_a_slice_whose_rows_are_all_alike_is_not_certain():
+    """Ten groups that are all wrong, where half of the others are, would be found by chance in 1 of 500 such slices."""
+    right = np.repeat(np.arange(100) % 2 == 0, 4)
+    right[:40] = False
+    found = score_slices(share_of(right), "accuracy", [np.arange(40)], 400, np.arange(400) // 4)[0]
+    assert found.p is not None
+    assert 1e-4 < found.p < 0.01
+
+
 def f1_of(actual, predicted):
     def family(rows):
         hits, there, found = (
