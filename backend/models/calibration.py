@@ -126,15 +126,17 @@ def remove(folder: Path) -> bool:
 def fold_into_weights(folder: Path, calibration: Calibration) -> bool:
     """Scale the last layer in a folder's own weights, and remove its file, so that every program computes the same probabilities.
 
-    The outputs are equal up to the rounding of the weights. False, with nothing changed, if the layer is not found.
+    The outputs are equal up to the rounding of the weights. False, with nothing changed, if the layer is not found, or not in one
+    file as a whole.
     """
-    for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, framework="np") as file:
-            metadata, names = file.metadata(), set(file.keys())
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
-        layer = _last_layer(shapes, calibration)
-        if layer is None:
+    paths = sorted(folder.glob("*.safetensors"))
+    biases = {name: path for path in paths for name in _shapes(path) if name.endswith(".bias")}
+    for path in paths:
+        layer = _last_layer(_shapes(path), calibration)
+        if layer is None or biases.get(f"{layer}.bias", path) != path:
             continue
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata()
         tensors = load_file(path)
         bias = tensors.get(f"{layer}.bias")
         tensors[f"{layer}.weight"], folded = calibration.fold(tensors[f"{layer}.weight"], bias)
@@ -150,6 +152,11 @@ def fold_into_weights(folder: Path, calibration: Calibration) -> bool:
         remove(folder)
         return True
     return False
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    with safe_open(path, framework="np") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118  no mapping
 
 
 def _last_layer(shapes: Mapping[str, tuple[int, ...]], calibration: Calibration) -> str | None:

@@ -116,9 +116,9 @@ def _score_one(
     low, high = percentiles(inside)
     difference, error = float(value[0] - others[0]), float((inside - outside).std())
     spreads = [float(one.std()) for one in (inside, outside)]
-    for own, other, count, other_count in zip(spreads, reversed(spreads), units, reversed(units), strict=True):
-        if own < 1e-12:
-            error = math.hypot(error, _error_of_alike(count, math.hypot(difference, other * math.sqrt(other_count))))
+    for spread, other, count, others_count in zip(spreads, reversed(spreads), units, reversed(units), strict=True):
+        if spread < 1e-12:
+            error = math.hypot(error, _error_of_alike(count, math.hypot(difference, other * math.sqrt(others_count))))
     p = _p_of(difference, error, min(units) - 1)
     return SliceScore(_first(value), (low, high) if low < high else None, _first(others), p)
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from backend.contract.errors import InputError
@@ -64,6 +65,18 @@ def test_offsets_do_not_fit_into_a_layer_without_bias(tmp_path):
     before = (tmp_path / "model.safetensors").read_bytes()
     assert not fold_into_weights(tmp_path, Calibration(method="platt", parameters=(Scaling(1.0, 0.5),), rows=9))
     assert (tmp_path / "model.safetensors").read_bytes() == before
+
+
+def test_a_layer_in_two_files_is_left_alone(tmp_path):
+    small_model("bert", tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file({"classifier.bias": tensors.pop("classifier.bias")}, tmp_path / "model-00002-of-00002.safetensors")
+    save_file(tensors, tmp_path / "model-00001-of-00002.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    assert not fold_into_weights(tmp_path, of_temperature(1.7, 100))
+    assert (
+        load_file(tmp_path / "model-00001-of-00002.safetensors")["classifier.weight"] == tensors["classifier.weight"]
+    ).all()
 
 
 def test_what_is_written_is_read_again(tmp_path):
