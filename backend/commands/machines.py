@@ -64,7 +64,7 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
             started = machine.ask(question, protocol.Started)
     finally:
         screen.close()
-    text = upload.restore_paths(started.spec, needed.before)
+    text = upload.restore_local(started.spec, spec.model_dump(mode="json"))
     return new_run.write_copy(text, spec.name, RemoteRun(arguments.on, started.run), arguments.run_folder)
 
 
@@ -85,8 +85,7 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
     with connection.connect_by_name(remote.machine) as (machine, _):
         started = machine.ask(protocol.Resume(run=remote.run, options=options, script=script), protocol.Started)
     if arguments.changes or arguments.engine:
-        paths = upload.spec_paths(spec_file.read_run(folder.spec))
-        write_whole(folder.spec, upload.restore_paths(started.spec, paths).encode())
+        write_whole(folder.spec, upload.restore_local(started.spec, spec_file.read_run(folder.spec)).encode())
 
 
 def move_run(folder: RunFolder, arguments: Namespace) -> None:

@@ -26,6 +26,7 @@ from backend.contract.safe_text import one_line, parse_json
 from backend.remote import protocol, schedulers
 from backend.remote.connection import Connection, connect
 from backend.remote.protocol import EVENTS, INCOMPLETE, LOG, ConnectionLost, Report, is_copied
+from backend.remote.upload import restore_local
 
 POLL_SECONDS = 0.2
 MIRRORED = "mirror"
@@ -294,17 +295,9 @@ class _Mirror:
             )
 
     def _take_spec(self, text: str) -> None:
-        """Take the other computer's spec, but with the paths of this one."""
-        before = spec_file.read_run(self._folder.spec)
-        try:
-            paths = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
-            spec = spec_file.set_values(spec_file.parse(text), {**paths, "data": before["data"]})
-        except (KeyError, TypeError, AttributeError):  # one of them is no spec
-            raise InputError(
-                "the other computer sent something unknown ({error}); update Burnish there",
-                error=self._folder.spec.name,
-            ) from None
-        write_whole(self._folder.spec, spec_file.dump(spec).encode())
+        """Take the other computer's spec, but with the data and the model of this one."""
+        spec = restore_local(text, spec_file.read_run(self._folder.spec))
+        write_whole(self._folder.spec, spec.encode())
 
     def _take_events(self, piece: protocol.Piece, content: bytes) -> None:
         """Append whole lines, but hold back a last one that ends the run until all files are here."""

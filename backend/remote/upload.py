@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from itertools import takewhile
@@ -37,8 +38,6 @@ class Upload:
     trees: dict[str, dict[str, str]] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     """Dotted key → path relative to the folder of all trees, or a list of them."""
-    before: dict[str, Any] = field(default_factory=dict)
-    """The same keys with this computer's paths."""
 
     def sizes(self) -> dict[str, int]:
         """Digest → bytes."""
@@ -59,7 +58,7 @@ def prepare_upload(spec: RunSpec, report: Report) -> Upload:
     digests = hash_files(
         {path for several in trees.values() for tree in several for path in tree.files.values()}, report
     )
-    upload = Upload(before=paths)
+    upload = Upload()
     for key, several in trees.items():
         sent = [_add(upload, tree, digests) for tree in several]
         upload.values[key] = sent if isinstance(paths[key], list) else sent[0]
@@ -72,7 +71,7 @@ def require_files(spec: RunSpec) -> None:
 
 
 def _find_all(spec: RunSpec) -> tuple[dict[str, Any], dict[str, list[_Tree]]]:
-    paths = {key: value for key, value in spec_paths(spec.model_dump()).items() if _is_local(key, value)}
+    paths = {key: value for key, value in _spec_paths(spec.model_dump()).items() if _is_local(key, value)}
     has_pairs = spec.data.source == "parallel"
     return paths, {
         key: [_find(path, key, has_pairs=has_pairs) for path in _listed(value)] for key, value in paths.items()
@@ -87,12 +86,23 @@ def _add(upload: Upload, tree: _Tree, digests: dict[Path, str]) -> str:
     return f"{tree_name(content)}/{tree.path}"
 
 
-def restore_paths(text: str, before: dict[str, Any]) -> str:
-    """The other computer's resolved spec, with the values that it had `before` it was sent there."""
-    return spec_file.dump(spec_file.set_values(spec_file.parse(text), before))
+def restore_local(text: str, before: Mapping[str, Any]) -> str:
+    """The other computer's resolved spec, but with the data and the model of the spec `before`. Raises InputError.
+
+    A stranger there could otherwise name any file of this computer, which would be sent with the next run.
+    """
+    try:
+        there = spec_file.parse(text)
+        model = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
+        data = {**before["data"], "columns": there["data"]["columns"]}  # those are found there, and name no file
+        return spec_file.dump(spec_file.set_values(there, {**model, "data": data}))
+    except (KeyError, TypeError, AttributeError):  # one of them is no spec
+        raise InputError(
+            "the other computer sent something unknown ({error}); update Burnish there", error="spec.yaml"
+        ) from None
 
 
-def spec_paths(values: dict[str, Any]) -> dict[str, Any]:
+def _spec_paths(values: dict[str, Any]) -> dict[str, Any]:
     """Dotted key → value of everything by which a resolved spec names data and model. Raises InputError."""
     data = values["data"]
     source = registry.find("source", data["source"], "data.source")

@@ -133,9 +133,28 @@ def test_spec_that_comes_back_has_the_paths_of_this_computer(folder: Path) -> No
     found = _prepare(spec)
     values = spec_file.set_values(spec.model_dump(mode="json"), found.values_there("/far/data"))
     values["training"]["batch_size"] = 16  # resolved there
-    back = spec_file.parse(upload.restore_paths(spec_file.dump(values), found.before))
+    values["data"]["columns"] = {"text": "found there"}
+    back = spec_file.parse(upload.restore_local(spec_file.dump(values), spec.model_dump(mode="json")))
     assert (back["data"]["train"], back["model"]["name_or_path"]) == (str(folder / "a.csv"), BERT)
     assert back["training"]["batch_size"] == 16
+    assert back["data"]["columns"] == {"text": "found there"}
+
+
+def test_machine_chooses_no_file_of_this_computer() -> None:
+    before = {"model": {"name_or_path": "bert", "tokenizer": None}, "data": {"source": "hub", "train": "train"}}
+    there = {
+        "model": {"name_or_path": "/etc", "tokenizer": "/etc"},
+        "data": {"source": "files", "train": "~/.ssh/id_rsa", "test": "/etc/passwd", "columns": {}},
+    }
+    back = spec_file.parse(upload.restore_local(spec_file.dump(there), before))
+    assert back == {**before, "data": {**before["data"], "columns": {}}}
+
+
+@pytest.mark.parametrize("text", ["- 1", "data: 1", "version: 1", "data: {}"])
+def test_what_comes_back_and_is_no_spec_is_refused(text: str) -> None:
+    before = {"model": {"name_or_path": "bert", "tokenizer": None}, "data": {}}
+    with pytest.raises(InputError, match=r"something unknown \(spec\.yaml\)"):
+        upload.restore_local(text, before)
 
 
 @pytest.mark.parametrize("name", ["../escape", "/etc/passwd", "a/../../b", "", "a//b"])
