@@ -40,6 +40,8 @@ RETRY_SECONDS = (1.0, 60.0)
 """The first wait after a problem, which doubles each time up to the second."""
 PATIENCE_SECONDS = 300.0
 """How long a tracker that does not answer is tried again after the run has ended."""
+LOCK_SECONDS = 1.0
+"""How long to wait for another sender, which may be about to end."""
 MAX_STATE = 100_000
 _NAME_SAFE = re.compile(r"[^\w./ -]")
 
@@ -195,7 +197,7 @@ def send(folder: RunFolder, name: str, report: Callable[[str], None] = lambda _:
     tracker = _find(name)
     tracker.check(settings)
     try:
-        with FileLock(_state_path(folder, name).with_suffix(".lock"), timeout=0):
+        with FileLock(_state_path(folder, name).with_suffix(".lock"), timeout=LOCK_SECONDS):
             return _Sender(folder, name, settings, report).follow()
     except Timeout:
         raise InputError("{run} is already being sent to {title}", run=folder.name, title=tracker.title) from None
@@ -234,14 +236,18 @@ class _Sender:
             is_alive = self._folder.life() == "alive"  # looked at before the last read, so that no event is missed
             try:
                 if not self._send_new() and not is_alive:
-                    self._close()
-                    return self._state
+                    self._close()  # meanwhile an attempt may have started, whose own sender gave way to this one
+                    if self._folder.life() != "alive" and not self._send_new():
+                        return self._state
             except InputError:
                 raise
             except Exception as error:  # other people's libraries raise anything, and the network does
                 self._note(error)
-                deadline = deadline or time.monotonic() + PATIENCE_SECONDS
-                if not is_alive and time.monotonic() > deadline:
+                if is_alive:
+                    deadline = None
+                elif deadline is None:
+                    deadline = time.monotonic() + PATIENCE_SECONDS
+                elif time.monotonic() > deadline:
                     raise RunFailed(
                         "{title} does not answer: {problem}; send the rest later with: burnish trackers send {run} {name}",
                         "tracker",
@@ -312,6 +318,7 @@ class _Sender:
     def _close(self) -> None:
         if self._is_open:
             self._open().close(self._ended)
+            self._writer, self._is_open = None, False
             self._state.problem = ""
             self._save()
         elif not self._state.offset:

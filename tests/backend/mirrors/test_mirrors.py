@@ -14,7 +14,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from backend import registry
 from backend.contract import places
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import python_command
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
@@ -60,11 +60,14 @@ class Remembering:
 
     title, description, Settings = "Remembering", "For tests.", TrackerSettings
 
-    def __init__(self) -> None:
+    def __init__(self, run: RunFolder) -> None:
+        self.run = run
         self.points: list[tuple[int, str, float]] = []
         self.opened: list[str] = []
         self.failures = self.failures_to_close = 0
         self.closed = ""
+        self.while_closing: list[events.AnyEvent] = []
+        """What the run records meanwhile."""
 
     def check(self, settings: TrackerSettings) -> None: ...
 
@@ -91,14 +94,17 @@ class Remembering:
             self.failures_to_close -= 1
             raise ConnectionError("no route to host")
         self.closed = state
+        if self.while_closing:
+            record(self.run, *self.while_closing)
+            self.while_closing = []
 
     def losses(self) -> list[tuple[int, float]]:
         return [(number, value) for number, name, value in self.points if name == "train/loss"]
 
 
 @pytest.fixture
-def remembering(monkeypatch: pytest.MonkeyPatch) -> Remembering:
-    fake = Remembering()
+def remembering(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Remembering:
+    fake = Remembering(run)
     monkeypatch.setattr(registry, "_plugins", lambda kind: {"remembering": None} if kind == "mirror" else {})
     monkeypatch.setattr(registry, "_load", lambda kind, name: (fake, ""))
     monkeypatch.setattr(mirror, "RETRY_SECONDS", (0.0, 0.0))
@@ -146,6 +152,32 @@ def test_a_tracker_that_fails_gets_everything_later(run: RunFolder, remembering:
     assert remembering.losses() == [(1, 1.0), (2, 0.5)]
     assert said == ["Remembering: no route to host; trying again"]
     assert mirror.sending_state(run, "remembering").problem == ""
+
+
+def test_patience_starts_when_the_run_has_ended(run: RunFolder, remembering: Remembering, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    lives = iter(["alive", "alive"])
+    monkeypatch.setattr(RunFolder, "life", lambda _: next(lives, "ended"))
+    monkeypatch.setattr(mirror, "PATIENCE_SECONDS", 0.0)
+    record(run, step(1), FINISHED)
+    remembering.failures = 3
+
+    mirror.send(run, "remembering")
+
+    assert remembering.losses() == [(1, 1.0)]
+    remembering.failures = 9
+    record(run, step(2))
+    with pytest.raises(RunFailed, match="Remembering does not answer"):
+        mirror.send(run, "remembering")
+
+
+def test_an_attempt_that_starts_while_the_last_one_is_closed_is_sent(run: RunFolder, remembering: Remembering) -> None:
+    record(run, step(1), FINISHED)
+    remembering.while_closing = [events.RunResumed(time=1, attempt=2, from_step=1), step(2), FINISHED]
+
+    mirror.send(run, "remembering")
+
+    assert remembering.losses() == [(1, 1.0), (2, 0.5)]
+    assert remembering.opened == ["", "7"]
 
 
 def test_a_run_that_cannot_be_closed_is_closed_later(run: RunFolder, remembering: Remembering) -> None:
@@ -263,9 +295,10 @@ def wait_for(condition) -> None:
         time.sleep(0.02)
 
 
-def test_two_senders_of_one_run_are_refused(run: RunFolder, board: Path) -> None:
+def test_two_senders_of_one_run_are_refused(run: RunFolder, board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from filelock import FileLock
 
+    monkeypatch.setattr(mirror, "LOCK_SECONDS", 0.0)
     with (
         FileLock(mirror._state_path(run, "tensorboard").with_suffix(".lock")),
         pytest.raises(InputError, match="tiny is already being sent to TensorBoard"),
