@@ -125,7 +125,8 @@ def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Dev
     agent = (
         f"exec {shlex.quote(description.command)} _agent {shlex.quote(str(folder))} < /dev/null"  # it greets, and ends
     )
-    command = f"{{ true > {mark}; }} 2> /dev/null || {{ echo {shlex.quote(unwritable)} >&2; exit 2; }}\n{agent}"
+    written = shlex.quote(str(folder / mark))  # the set-up commands may have gone to another folder
+    command = f"{{ true > {written}; }} 2> /dev/null || {{ echo {shlex.quote(unwritable)} >&2; exit 2; }}\n{agent}"
     cluster.submit(job, in_folder(description.setup, folder, command), "check")
     try:
         state, details = _wait(cluster, job, beat)

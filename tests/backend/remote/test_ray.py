@@ -113,7 +113,7 @@ def test_pending_job_leaves_the_queue(burnish: Burnish, cluster: FakeRay, runs: 
 
 def test_check_runs_a_small_job(burnish: Burnish, cluster: FakeRay, place: Path, use_ssh: Callable[[str], None]) -> None:  # fmt: skip
     use_ssh('exec sh -c "$last"')
-    assert burnish("machines", "add", "cluster", "--address", "someone@head").returncode == 0
+    assert burnish("machines", "add", "cluster", "--address", "someone@head", "--setup", "cd /").returncode == 0
     result = burnish("machines", "check", "cluster")
     assert result.returncode == 0, result.stderr
     assert "Ray 2.60.0" in result.stdout
@@ -123,20 +123,19 @@ def test_check_runs_a_small_job(burnish: Burnish, cluster: FakeRay, place: Path,
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("folder", "settings", "words"),
     [
-        ({"command": "nothing-of-that-name"}, "burnish is not installed there"),
-        ({"setup": "cd /"}, "may not write to"),
-        ({"setup": "cd $HOME"}, "has another folder"),
+        ("", {"command": "nothing-of-that-name"}, "burnish is not installed there"),
+        ("/proc", {}, "may not write to"),
+        ("", {"command": "./removes-the-mark"}, "has another folder"),
     ],
 )
-def test_what_a_job_would_meet_is_said_by_check(cluster: FakeRay, tmp_path: Path, settings: dict[str, str], words: str) -> None:  # fmt: skip
-    (tmp_path / "home").mkdir()
-    if "cd /" in settings.get("setup", "") and os.geteuid() == 0:
-        settings = {"setup": "cd /proc"}
-    description = _describe(cluster, **settings)
+def test_what_a_job_would_meet_is_said_by_check(cluster: FakeRay, tmp_path: Path, folder: str, settings: dict[str, str], words: str) -> None:  # fmt: skip
+    program = tmp_path / "removes-the-mark"
+    program.write_text("#!/bin/sh\nrm -f .check-*\n")
+    program.chmod(0o755)
     with pytest.raises(InputError, match=words):
-        ray_jobs.check(description, tmp_path, lambda: None)
+        ray_jobs.check(_describe(cluster, **settings), tmp_path / folder, lambda: None)
 
 
 def test_folder_that_the_cluster_does_not_see_is_named(cluster: FakeRay, tmp_path: Path) -> None:
