@@ -20,6 +20,9 @@ INTERRUPTIONS = ("SIGTERM", "SIGUSR1")
 CONSOLE_ENDS = (2, 5, 6)
 """Windows' CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT and CTRL_SHUTDOWN_EVENT."""
 
+STARTED_BY_AGENT = "BURNISH_STARTED_BY_AGENT"
+"""The variable of commands that another computer's Burnish starts here; it follows the run itself."""
+
 _THIS_FILE = Path(__file__).resolve()
 
 

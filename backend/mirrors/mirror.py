@@ -25,7 +25,7 @@ from backend import registry
 from backend.contract import places, spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
-from backend.contract.processes import python_command
+from backend.contract.processes import STARTED_BY_AGENT, python_command
 from backend.contract.redaction import redact
 from backend.contract.run import events
 from backend.contract.run.comparison import flatten
@@ -169,7 +169,7 @@ def find_tracker(name: str) -> TrackerSettings:
 
 def start_sending(folder: RunFolder) -> list[str]:
     """Start a process for each tracker that gets every run; returns what is wrong, a sentence each."""
-    if not trackers_file().exists():
+    if not trackers_file().exists() or _is_sent_elsewhere(folder):
         return []
     try:
         names = [name for name, settings in read_trackers().items() if settings.every_run]
@@ -185,6 +185,12 @@ def start_sending(folder: RunFolder) -> list[str]:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         ).returncode = 0  # it outlives this process on purpose
     return []
+
+
+def _is_sent_elsewhere(folder: RunFolder) -> bool:
+    """Whether another process sends the run: that of its copy, if it was started from another computer, or its first host's."""
+    is_in_job = folder.job_record() is not None and folder.remote_run() is None
+    return is_in_job or STARTED_BY_AGENT in os.environ or folder.main_folder().path != folder.path
 
 
 def send(folder: RunFolder, name: str, report: Callable[[str], None] = lambda _: None) -> SendingState:

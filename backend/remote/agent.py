@@ -20,7 +20,7 @@ from typing import IO
 from backend.contract import consents
 from backend.contract.errors import InputError, describe_system_error
 from backend.contract.messages import message
-from backend.contract.processes import python_command
+from backend.contract.processes import STARTED_BY_AGENT, python_command
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
 from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder, write_json
@@ -247,7 +247,7 @@ class _Agent:
 
     def _run_command(self, arguments: list[str]) -> bytes:
         """What a command of this computer prints. Raises InputError with the sentence of one that fails."""
-        environment = {**os.environ, "BURNISH_RUNS": str(self._runs)}
+        environment = {**os.environ, "BURNISH_RUNS": str(self._runs), STARTED_BY_AGENT: "1"}
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
                 python_command("backend", *arguments), stdin=subprocess.DEVNULL, stdout=printed, stderr=said, env=environment

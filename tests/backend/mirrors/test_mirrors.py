@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +16,10 @@ from tensorboardX.proto.event_pb2 import Event
 from backend import registry
 from backend.contract import places
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.processes import python_command
+from backend.contract.processes import STARTED_BY_AGENT, python_command
 from backend.contract.run import events
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import ProcessRecord, RemoteRun, RunFolder, boot_id, host_id, write_json
+from backend.contract.run.job import JobRecord
 from backend.contract.run.lock import take_lock
 from backend.mirrors import mirror, tensorboard
 from backend.mirrors.mirror import RunDescription, TrackerSettings
@@ -350,6 +352,7 @@ def test_a_missing_library_is_named(run: RunFolder, monkeypatch: pytest.MonkeyPa
 def test_only_what_gets_every_run_is_started(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr(mirror.subprocess, "Popen", lambda command, **_: started.append(command) or SimpleNamespace())
+    mirror.trackers_file().unlink(missing_ok=True)  # of other tests
     assert mirror.start_sending(run) == []
     mirror.write_trackers({
         "tensorboard": tensorboard.TensorBoardSettings(every_run=True), "mlflow": mirror.check_settings("mlflow", {}),
@@ -358,3 +361,14 @@ def test_only_what_gets_every_run_is_started(run: RunFolder, monkeypatch: pytest
     mirror.start_sending(run)
 
     assert [command[-4:] for command in started] == [["trackers", "send", str(run.path), "tensorboard"]]
+    run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 0.0))
+    mirror.start_sending(run.host(1))  # the first host sends
+    monkeypatch.setenv(STARTED_BY_AGENT, "1")
+    mirror.start_sending(run)  # the copy of the run sends
+    monkeypatch.delenv(STARTED_BY_AGENT)
+    run.write_job_record(JobRecord("12"))
+    mirror.start_sending(run)  # so it does for a job
+    assert len(started) == 1
+    write_json(run.remote, asdict(RemoteRun("cluster", "/runs/x")))
+    mirror.start_sending(run)
+    assert len(started) == 2
