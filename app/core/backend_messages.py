@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 FIELDS = {
     "cuts", "device", "differs", "guess_reasons", "hint", "losses", "measure", "message", "missing", "note", "notes", "precision_reason",
     "problem", "problems", "reason", "reasons", "refusal", "sentence", "sentences", "shortage", "skipped", "stored_truncation",
-    "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "warnings", "words",
+    "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "verdict", "warnings", "words",
 }  # fmt: skip
 """Of the contract's answers and events: those that hold messages. Values of people's data stand under other names, but for:"""
 NAMES = {

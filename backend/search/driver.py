@@ -63,6 +63,8 @@ class Search:
         self._claimed: tuple[str, ...] = ()
         self._is_exhausted = False
         self._trials = {trial.number: trial for trial in read_trials(folder, plan.metric)}
+        self._failed_before = {trial.number for trial in self._trials.values() if trial.state == "failed"}
+        """In earlier attempts."""
 
     def run(self) -> events.RunFinished:
         """Search until nothing is left to do or a request ends it; returns the last event."""
@@ -212,9 +214,10 @@ class Search:
         if keep is None:
             return
         kept = {trial.number for trial in rank(self._own(), greater=self._plan.greater)[:keep]}
-        over = ("finished", "stopped", "paused") if is_over else ("finished", "stopped")
         for trial in self._trials.values():
-            if trial.state in over and not {trial.number, trial.confirms} & kept:
+            # A person may still resume what was stopped or paused.
+            is_lost = trial.state == "finished" or (is_over and trial.is_at_rung)
+            if is_lost and not {trial.number, trial.confirms} & kept:
                 remove_weights(trial.folder)
 
     def _find_busy(self) -> list[int]:
@@ -236,6 +239,8 @@ class Search:
     def _find_common_failure(self) -> str | None:
         """Why the search cannot succeed, if its first trials have all failed."""
         own = self._own()
+        if len(own) < self._plan.trials:  # what made earlier ones fail may be gone
+            own = [trial for trial in own if trial.number not in self._failed_before]
         failed = [trial for trial in own if trial.state == "failed"]
         if len(failed) < min(HOPELESS, self._plan.trials) or len(failed) < len(own) or self._running:
             return None

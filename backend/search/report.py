@@ -42,7 +42,7 @@ def report(folder: RunFolder, *, importance: bool = False, read: "ReadTable | No
     ranked = rank(own, greater=plan.greater)
     state, words = state_of(folder)
     total = _usual_total(own)
-    verdict, test = _compare_with_baseline(ranked, trials, plan, read) if read is not None else ("", None)
+    verdict, test = _compare_with_baseline(ranked, trials, plan, read) if read is not None else ([], None)
     return SearchReport(
         search=str(folder.path), name=folder.name, state=state, message=words, metric=plan.metric,
         greater_is_better=plan.greater, sampler=plan.section.sampler, planned=plan.trials,
@@ -154,7 +154,7 @@ def _confirm(trial: Trial, values: dict[str, float], greater: bool) -> Confirmat
 
 def _compare_with_baseline(
     ranked: Sequence[Trial], trials: Iterable[Trial], plan: Plan, read: "ReadTable"
-) -> tuple[str, PairTest | None]:
+) -> tuple[list[str], PairTest | None]:
     """Whether the best trial is better than the spec's own settings, over the same new seeds and rows, in words."""
     runs: dict[int, list[RunFolder]] = {}
     for trial in trials:
@@ -162,13 +162,13 @@ def _compare_with_baseline(
             runs.setdefault(trial.confirms, []).append(trial.folder)
     best = ranked[0].number if ranked else 0
     if min(len(runs.get(best, ())), len(runs.get(BASELINE, ()))) < FEWEST_SEEDS:
-        return "", None
+        return [], None
     from backend.inspect import run_comparison  # loads scipy
 
     names = [message("your own settings"), message("trial {number}", number=best)]
     found = run_comparison.compare([runs[BASELINE], runs[best]], names, read, metric=plan.metric)
     test = next((one for one in found.tests if one.metric == plan.metric), None)
-    return found.refusal or "\n".join(found.sentences), test
+    return [found.refusal] if found.refusal else found.sentences, test
 
 
 # What mattered
@@ -281,7 +281,7 @@ def sentences(found: SearchReport) -> list[str]:
     lines += [_confirmation_line(one, found.metric) for one in found.confirmed]
     if len(found.confirmed) > 1:
         lines.append(_winner_line(found))
-    lines += found.verdict.splitlines()
+    lines += found.verdict
     for one in found.importance:
         low, high = one.interval
         lines.append(f"{one.setting} explains {100 * one.share:.0f} % of the differences ({100 * low:.0f} to {100 * high:.0f} %)")  # fmt: skip

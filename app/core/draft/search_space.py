@@ -9,7 +9,7 @@ from app.core.draft.draft_settings import NO_SETTINGS, Setting, value_words
 from app.core.i18n import tr, trn
 from app.core.setting_titles import title_of_key
 
-LOGARITHMIC = ("log", "log_int")
+LOGARITHMIC, WHOLE = ("log", "log_int"), ("int", "log_int")
 FIXED = ("training.seeds", "task.labels")
 SECTIONS = ("task", "model", "training", "adapter")
 """Sections whose settings the form offers to search; a spec may search others too."""

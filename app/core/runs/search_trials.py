@@ -176,7 +176,7 @@ def tile_of_steps(report: SearchReport) -> tuple[str, str]:
 def sentences(report: SearchReport) -> list[str]:
     """What the numbers say, most important first."""
     found = [translate_message(report.message)] if report.message else []
-    found += [formatting.with_full_stop(formatting.sentence(line)) for line in report.verdict.splitlines()]
+    found += [formatting.with_full_stop(formatting.sentence(line)) for line in report.verdict]
     found += [_confirmation(one, report) for one in report.confirmed]
     for one in report.no_effect:
         names = ", ".join(map(setting_title, one.settings))

@@ -43,6 +43,7 @@ class ValuesDialog(QDialog):
         self.field = field_of(setting.key.rpartition(".")[2], setting.extras)
         self._is_number = bool({"integer", "number"} & set(self.field.kinds))
         self._is_whole = "number" not in self.field.kinds
+        self._was_whole = False
         self.kind = QuietComboBox(name=tr("What to try"), items=[(words, kind) for kind, words in KIND_WORDS.items()])
         self.kind.setVisible(self._is_number)
         self.line, self.low, self.high = QLineEdit(), QLineEdit(), QLineEdit()
@@ -96,6 +97,7 @@ class ValuesDialog(QDialog):
         found = range_of(values)
         if found is not None and self._is_number:
             form, low, high = found
+            self._was_whole = form in search_space.WHOLE
             self.kind.setCurrentIndex(2 if form in search_space.LOGARITHMIC else 1)
             self.low.setText(mixed_text(low))
             self.high.setText(mixed_text(high))
@@ -139,7 +141,10 @@ class ValuesDialog(QDialog):
             raise NotUsableError(tr("A log scale must start above 0."))
         if low >= high:
             raise NotUsableError(tr("The first number must be smaller than the second."))
-        form = ("log_int" if is_log else "int") if self._is_whole else "log" if is_log else "uniform"
+        is_whole = self._is_whole or (self._was_whole and float(low).is_integer() and float(high).is_integer())
+        if is_whole:
+            return {"log_int" if is_log else "int": [int(low), int(high)]}
+        form = "log" if is_log else "uniform"
         return {form: [low, high]}
 
     def _end(self, text: str) -> Any:

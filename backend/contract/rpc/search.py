@@ -101,8 +101,8 @@ class SearchReport(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: list[Confirmation]
     repeats: list[TrialEntry] = []
     """The runs with new seeds, of the best trials and of the spec's own settings."""
-    verdict: str = ""
-    """Whether the best trial is better than the spec's own settings, by the same seeds of both; empty unless both were trained."""
+    verdict: list[str]
+    """Sentences on whether the best trial is better than the spec's own settings, by the same seeds of both; none unless both were trained."""
     verdict_test: PairTest | None = None
     no_effect: list[Ineffective]
     importance: list[Importance]

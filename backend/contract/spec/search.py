@@ -53,7 +53,7 @@ class SearchSection(Section):
     """How many trials train at the same time. They wait for each other's devices."""
     keep: Annotated[int | None, Field(title="Models to keep", ge=1, json_schema_extra=ADVANCED)] = None
     """Of how many of the best trials the weights and checkpoints are kept, so that a search does not fill the disk. All
-    trials keep their events and predictions. Empty keeps everything."""
+    trials keep their events and predictions; one that continues later starts again. Empty keeps everything."""
     halving: Annotated[HalvingSection | None, Field(title="Successive halving")] = None
     """Compare trials before they end and pause the worse ones. Empty trains every trial through."""
     confirm: Annotated[ConfirmSection | None, Field(title="Confirmation")] = None

@@ -14,7 +14,7 @@ def entry(number: int, rate: float, rank: object, metric: float | None, state: s
 def report(trials: list[TrialEntry], **changes: object) -> SearchReport:
     values: dict = {
         "search": "/runs/search", "name": "search", "state": "finished", "message": "", "metric": "accuracy", "greater_is_better": True,
-        "sampler": "tpe", "planned": 3, "trials": trials, "best": trials[0].trial if trials else None, "confirmed": [], "no_effect": [],
+        "sampler": "tpe", "planned": 3, "trials": trials, "best": trials[0].trial if trials else None, "confirmed": [], "no_effect": [], "verdict": [],
         "importance": [], "steps": 120, "full_steps": 270, "seconds": 27, "seconds_left": None,
     }  # fmt: skip
     return SearchReport(**{**values, **changes})
@@ -80,7 +80,7 @@ def test_verdict_comes_first_and_what_had_no_effect_is_said():
     found = sentences(
         report(
             TRIALS,
-            verdict="your own settings and trial 2 differ by more than chance",
+            verdict=["your own settings and trial 2 differ by more than chance"],
             no_effect=[Ineffective(settings={"adapter.rank": [4, 8]}, trials=[1, 2], steps=90)],
         )
     )

@@ -272,6 +272,9 @@ def test_search_whose_first_trials_all_fail_says_why(trainer: Trainer, tmp_path:
     (end,) = (event for event in landmarks(folder.events) if isinstance(event, events.RunFinished))
     assert end.message == "the first 3 trials failed: the loss became NaN"
     assert len(trainer.started) == 3
+    trainer.fails = lambda values: False
+    assert driver.run(folder) == 0
+    assert sum(state == "finished" for state, *_ in found(folder).values()) == 9
 
 
 def test_trial_whose_settings_do_not_go_together_fails_alone(trainer: Trainer, tmp_path: Path):

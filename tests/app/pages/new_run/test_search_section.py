@@ -114,6 +114,15 @@ def test_list_has_the_kind_of_its_setting(qtbot, extras: dict[str, Any], texts: 
     assert dialog.read() == (values, "")
 
 
+@pytest.mark.parametrize(
+    "values", [{"int": [1, 5]}, {"log_int": [2, 64]}, {"uniform": [1.5, 5.0]}, {"log": [0.1, 8.0]}]
+)
+def test_range_of_numbers_stays_as_it_was_written(qtbot, values: dict[str, Any]):
+    dialog = ValuesDialog(Setting("training.epochs", "Epochs", "", None, {"type": "number"}), values)
+    qtbot.addWidget(dialog)
+    assert dialog.read() == (values, "")
+
+
 def test_choices_are_ticked(qtbot):
     dialog = ValuesDialog(Setting("training.some", "Some", "", None, {"type": "boolean"}), [True])
     qtbot.addWidget(dialog)
