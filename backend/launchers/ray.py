@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -270,14 +271,18 @@ def _save_before_nodes_leave(folder: RunFolder) -> None:
     Ray Train has a notice of its own, but that is a barrier, which every worker must reach as often.
     """
     from ray._private.state import state  # as Ray Train does
+    from ray.exceptions import RayError
 
-    record, known = folder.process_record(), set[str]()
+    record, known, problem = folder.process_record(), set[str](), ""
     while True:
-        leaving = set(state.get_draining_nodes())
-        if leaving - known and _has_workers(folder, record.attempt if record else 0):
-            with suppress(OSError, InputError):
+        try:
+            leaving = set(state.get_draining_nodes())
+            if leaving - known and _has_workers(folder, record.attempt if record else 0):
                 folder.request("checkpoint")
-        known |= leaving
+                known |= leaving
+        except (RayError, RuntimeError, ValueError, OSError) as error:  # the head may only be restarting
+            if problem != (problem := redact(first_line(error))):
+                sys.stderr.write(f"nodes that are about to leave: {problem}\n")
         time.sleep(NOTICE_SECONDS)
 
 

@@ -4,9 +4,11 @@ import os
 import shlex
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -26,10 +28,12 @@ from backend.contract.run.folder import (
 )
 from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
+from backend.launchers import ray as ray_launcher
 from backend.launchers.launcher import launcher_of
 from backend.process_tree import processes
 from backend.remote import ray_jobs, schedulers
 from backend.remote.job import entrypoint
+from backend.remote.ray_worker import WORKERS
 from tests.backend.remote.fake_ray import FakeRay
 from tests.backend.remote.remote_runs import Burnish, losses
 
@@ -151,6 +155,35 @@ def _machine(ray: FakeRay, **settings: str) -> Machine:
 
 def _describe(ray: FakeRay, **settings: str) -> str:
     return ray_jobs.describe_job(_machine(ray, **{"command": "true", **settings}))
+
+
+def test_node_that_leaves_before_there_are_workers_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump({}))
+    requests: list[str | None] = []
+
+    def look() -> dict[str, int]:
+        requests.append(folder.open_request())
+        match len(requests):
+            case 1:
+                raise ConnectionError("the head restarts")
+            case 3:
+                write_json(tmp_path / WORKERS, {"attempt": 0})
+            case 4:
+                folder.clear_request("checkpoint")
+            case 5:
+                raise KeyboardInterrupt  # ends the thread
+        return {"node": 0}
+
+    for name, values in (("ray", {}), ("ray._private", {}), ("ray.exceptions", {"RayError": RuntimeError}), ("ray._private.state", {"state": SimpleNamespace(get_draining_nodes=look)})):  # fmt: skip
+        module = ModuleType(name)
+        module.__dict__.update({"__path__": [], **values})
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(ray_launcher, "NOTICE_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        ray_launcher._save_before_nodes_leave(folder)
+    assert requests == [None, None, None, "checkpoint", None]
+    assert capsys.readouterr().err == "nodes that are about to leave: the head restarts\n"
 
 
 def test_launcher_of_a_job_is_the_driver_unless_the_folder_is_a_copy(tmp_path: Path) -> None:
