@@ -43,6 +43,9 @@ ORIGIN = "origin.json"
 BEAT_SECONDS = 5.0
 """How often the agent sends a sign of life when it has nothing else to send."""
 
+PIECES_TO_FLUSH = 16
+"""Pieces of a copied file after which the disk is waited for: for all of a large file that could take minutes."""
+
 
 def run(folder: str) -> int:
     """Answer until standard input ends."""
@@ -193,8 +196,24 @@ class _Agent:
             for name, digest in files.items():
                 path = made.joinpath(*name.split("/"))
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _link_or_copy(self._files / digest, path)
+                try:
+                    path.hardlink_to(self._files / digest)
+                except OSError:  # not every file system has hard links
+                    self._copy(self._files / digest, path)
             made.rename(folder)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        """Copy a file to disk, piece by piece: the other side gives up on an agent that is silent for long."""
+        with source.open("rb") as read, target.open("wb") as written:
+            for number in count(1):
+                content = read.read(PIECE)
+                written.write(content)
+                if not content or number % PIECES_TO_FLUSH == 0:
+                    written.flush()
+                    os.fsync(written.fileno())
+                self._beat()
+                if not content:
+                    return
 
     # Runs
 
@@ -288,7 +307,7 @@ class _Agent:
             for file, digest in asked.files.items():
                 path = made.path.joinpath(*file.split("/"))
                 path.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self._files / digest, path)  # not a link: the run goes on writing
+                self._copy(self._files / digest, path)  # not a link: the run goes on writing
             write_json(made.path / ORIGIN, {"origin": asked.origin})
             made.record_attempt_elsewhere(asked.attempt, ends_well=asked.ends_well)
             made.check(to_write=True)
@@ -467,10 +486,3 @@ def _list_devices() -> protocol.Devices:
 
 def _started(folder: RunFolder) -> protocol.Started:
     return protocol.Started(run=str(folder.path), spec=read_unlinked(folder.spec, MAX_SPEC).decode())
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:  # not every file system has hard links
-        shutil.copyfile(source, target)

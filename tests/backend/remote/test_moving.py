@@ -1,5 +1,7 @@
 """Tests that a run moves to another machine and back: whole on one side at every moment, and with the numbers of one that stayed."""
 
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -14,7 +16,7 @@ from backend.contract.machines import Machine
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.lock import take_lock
 from backend.preflight.datasets import ignore_progress
-from backend.remote import moving
+from backend.remote import agent, moving, protocol
 from tests import in_process
 from tests.backend.remote.remote_runs import Burnish, losses, write_spec
 
@@ -148,6 +150,23 @@ def _kill_at(monkeypatch: pytest.MonkeyPatch, boundary: str, act: Callable[[], N
         patch.setattr(moving.upload if boundary == "prepare_upload" else moving, boundary, die)
         with pytest.raises(KeyboardInterrupt):
             act()
+
+
+def test_agent_is_not_silent_while_it_copies_a_large_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "PIECE", 10)
+    monkeypatch.setattr(agent, "BEAT_SECONDS", 0.0)
+    for room in ("files", "moving", "runs"):
+        (tmp_path / room).mkdir()
+    content = spec_file.dump({"name": "x" * 400}).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    (tmp_path / "files" / digest).write_bytes(content)
+    said = io.BytesIO()
+    asked = protocol.Receive(name="run", origin="here", files={"spec.yaml": digest}, trees={})
+    agent._Agent(tmp_path, io.BytesIO(), said)._receive(asked)
+    kinds = [json.loads(line)["message"] for line in said.getvalue().splitlines()]
+    assert kinds.count("Alive") >= len(content) // 10
+    assert kinds[-1] == "Started"
+    assert (tmp_path / "moving" / "run" / "spec.yaml").read_bytes() == content
 
 
 def test_two_runs_of_one_name_stay_apart(paused: RunFolder, place: Path, tmp_path: Path) -> None:
