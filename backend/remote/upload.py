@@ -94,7 +94,9 @@ def restore_local(text: str, before: Mapping[str, Any]) -> str:
     try:
         there = spec_file.parse(text)
         model = {f"model.{name}": before["model"][name] for name in ("name_or_path", "tokenizer")}
-        data = {**before["data"], "columns": there["data"]["columns"]}  # those are found there, and name no file
+        data = dict(before["data"])
+        if "columns" in there["data"]:  # they are found there, and name no file
+            data["columns"] = there["data"]["columns"]
         return spec_file.dump(spec_file.set_values(there, {**model, "data": data}))
     except (KeyError, TypeError, AttributeError):  # one of them is no spec
         raise InputError(
