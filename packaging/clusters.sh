@@ -8,11 +8,15 @@ lacks() { for program in "$@"; do command -v "$program" > /dev/null || return 0;
 
 if lacks sshd ssh munged slurmctld slurmd sbatch; then
   if [ "$(id -u)" = 0 ] && ! lacks apt-get; then
-    [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy && own=yes; }
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
-      openssh-server openssh-client munge slurmctld slurmd slurm-client; } > /dev/null ||
-      echo "The ssh server and Slurm could not be installed; their tests are skipped." >&2
-    [ "${own:-}" != yes ] || rm -f $policy
+    ( # whose end, whatever ends it, removes the rule again
+      if [ ! -e $policy ]; then
+        trap 'rm -f $policy' EXIT
+        trap 'exit 130' HUP INT TERM
+        printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy
+      fi
+      apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
+        openssh-server openssh-client munge slurmctld slurmd slurm-client
+    ) > /dev/null || echo "The ssh server and Slurm could not be installed; their tests are skipped." >&2
   else
     echo "An ssh server or Slurm is missing (openssh-server, slurmctld, slurmd, munge); their tests are skipped." >&2
   fi

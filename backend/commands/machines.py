@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import JsonProgress, ProgressScreen
 from backend.contract.errors import InputError
+from backend.contract.messages import plural
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import HERE, RemoteRun, RunFolder
 from backend.contract.safe_files import write_whole
@@ -207,7 +208,11 @@ def _print_history(name: str, as_json: bool) -> int:
         fast = f"{speed.rows_per_second:,.1f} rows/s" if speed else ""
         print(f"{one_line(run.name):<{width}}  {run.state:<11}  step {run.step:>6,}  {fast:>16}  {one_line(run.message)}".rstrip())  # fmt: skip
     failed = sum(run.state in ("failed", "lost") for run, _ in found)
-    print(f"{len(found)} runs, {failed} failed or lost")
+    print(
+        plural(
+            "{count} run, {failed} failed or lost", "{count} runs, {failed} failed or lost", len(found), failed=failed
+        )
+    )
     return 0
 
 

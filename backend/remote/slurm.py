@@ -11,7 +11,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
-from backend.contract.messages import message
+from backend.contract.messages import message, plural
 from backend.contract.run.folder import RunFolder, slug
 from backend.contract.run.job import PENDING, RUNNING, JobRecord
 from backend.contract.safe_files import MAX_TEXT, read_unlinked, write_whole
@@ -257,9 +257,13 @@ def _list_partitions() -> list[str]:
     lines = _call("sinfo", "--noheader", "--format=%R|%D|%G|%l").stdout.splitlines()
     found = [line.split("|") for line in lines if line.count("|") == 3]
     return [
-        ", ".join([name, f"{nodes} nodes", *([devices] if devices != "(null)" else []), f"up to {limit}"])
+        ", ".join([name, _count_nodes(nodes), *([devices] if devices != "(null)" else []), f"up to {limit}"])
         for name, nodes, devices, limit in found
     ]
+
+
+def _count_nodes(nodes: str) -> str:
+    return plural("{count} node", "{count} nodes", int(nodes)) if nodes.isdecimal() else nodes
 
 
 def _read_log(path: Path) -> str:

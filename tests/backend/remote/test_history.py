@@ -45,6 +45,7 @@ def test_history_lists_the_runs_of_the_machine_with_their_speed_and_failures(bur
     assert [(run["name"], run["rows_per_second"]) for run in found] == [("two", 16.0), ("one", 16.0)]
     assert found[0]["message"] == "its disk is full"
     assert burnish("machines", "history", "lab").stdout.splitlines()[-1] == "2 runs, 1 failed or lost"
+    assert burnish("machines", "history", "cluster").stdout.splitlines()[-1] == "1 run, 0 failed or lost"
     assert "no run on gone is known here" in burnish("machines", "history", "gone").stdout
 
 

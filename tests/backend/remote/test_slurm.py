@@ -189,6 +189,7 @@ def test_job_that_slurm_refuses_leaves_nothing_behind(burnish: Burnish, cluster:
 def test_check_names_the_partitions(burnish: Burnish, cluster: FakeSlurm) -> None:
     result = burnish("machines", "check", "cluster")
     assert result.returncode == 0, result.stderr
+    assert "partition debug, 1 node, up to infinite" in result.stdout
     assert "partition gpu, 4 nodes, gpu:a100:2, up to 1-00:00:00" in result.stdout
     assert "Job 1 to start at 2026-11-27T15:00:00" in result.stdout
 
