@@ -26,6 +26,7 @@ def rank(folder: RunFolder, number: int) -> psutil.Process:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_run_by_its_rank_and_one_process_resumes_it(burnish: Burnish):
     spec = burnish.spec(
         training={**TRAINING, "max_steps": 10**6, "checkpoint_every": 4},

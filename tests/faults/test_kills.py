@@ -98,7 +98,10 @@ def test_killed_run_ends_with_the_same_numbers(
 
 @pytest.mark.parametrize(
     ("name", "victims"),
-    [(LOCAL.name, ("engine", "supervisor")), (SSH.name, ("mirror", "connection", "supervisor there", "supervisor"))],
+    [
+        (LOCAL.name, ("engine", "supervisor")),
+        pytest.param(SSH.name, ("mirror", "connection", "supervisor there", "supervisor"), marks=pytest.mark.slow),
+    ],
 )
 def test_killed_run_ends_with_the_same_numbers_in_short(
     name: str, victims: tuple[str, ...], begin, undisturbed, chance: random.Random, record_property: Record

@@ -137,6 +137,7 @@ def test_compiling_is_reported_once_and_tries_without_a_trace(graphs, engine_for
     assert reported == [0]
 
 
+@pytest.mark.slow
 def test_who_is_stopped_while_compiling_has_the_weights_of_before(graphs, engine_for: Make, bert, tmp_path):
     class Stopped(Exception):
         pass
@@ -177,7 +178,9 @@ def test_a_compiler_that_fails_says_what_to_set(monkeypatch, engine_for: Make, b
     assert (failed.value.code, failed.value.hint) == ("compilation_failed", "Set hardware.compile to never.")
 
 
-@pytest.mark.parametrize("when", COMPILERS)
+@pytest.mark.parametrize(
+    "when", [when if "compiles" in when else pytest.param(when, marks=pytest.mark.slow) for when in COMPILERS]
+)
 def test_a_run_that_may_do_without_compiling_goes_on_with_the_same_numbers(
     monkeypatch, engine_for: Make, bert, when: str
 ):
@@ -190,6 +193,7 @@ def test_a_run_that_may_do_without_compiling_goes_on_with_the_same_numbers(
     assert without.read(found) == usual.read(expected)
 
 
+@pytest.mark.slow
 def test_a_step_whose_program_fails_late_is_computed_again_from_its_start(monkeypatch, engine_for: Make, bert):
     calls, most = [0], [1 << 30]
 

@@ -127,6 +127,7 @@ print(psutil.Process().memory_info().rss - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
 def test_float32_copies_of_other_weights_leave_no_memory_behind():
     done = subprocess.run([sys.executable, "-c", RETURN_BLOCKS, "bfloat16"], capture_output=True, text=True, check=True)

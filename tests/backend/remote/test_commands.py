@@ -158,6 +158,7 @@ def _until_it_goes_on(near: RunFolder, until: Until) -> None:
     until(lambda: len(losses(near)) > steps)
 
 
+@pytest.mark.slow
 def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     assert burnish("train", spec, "--on", "lab", "--run-folder", runs / "off", "--detach").returncode == 0
     near, far = RunFolder(runs / "off"), run_folders(place / "runs")[0]

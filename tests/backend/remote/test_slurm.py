@@ -94,6 +94,7 @@ def test_job_whose_submission_timed_out_is_found_and_not_submitted_twice(burnish
     until(lambda: near.life() == "ended")
 
 
+@pytest.mark.slow
 def test_request_before_the_engine_lives_is_not_lost_and_another_job_continues_until_it_is_cancelled(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
     near = _start(burnish, spec, runs, *ENDLESS)
     until(lambda: (record := near.job_record()) and record.state == "running")
@@ -110,6 +111,7 @@ def test_request_before_the_engine_lives_is_not_lost_and_another_job_continues_u
     assert (_line(burnish)["state"], cluster.state) == ("interrupted", "CANCELLED")
 
 
+@pytest.mark.slow
 def test_job_that_is_queued_again_while_its_mirror_is_killed_ends_with_the_numbers_of_one_that_is_not(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     longer = ("--set", "training.max_steps=100", "--set", "training.epochs=100", "--set", "evaluation.every=never")
     near = _start(burnish, spec, runs, *longer)

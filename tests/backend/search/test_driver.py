@@ -134,7 +134,10 @@ def test_every_trial_becomes_a_run_with_its_settings(trainer: Trainer, tmp_path:
     assert ends(folder) == ["finished"]
 
 
-@pytest.mark.parametrize(("killed_at", "sampler"), [(1, "random"), (4, "tpe"), (7, "tpe")])
+@pytest.mark.parametrize(
+    ("killed_at", "sampler"),
+    [pytest.param(1, "random", marks=pytest.mark.slow), pytest.param(4, "tpe", marks=pytest.mark.slow), (7, "tpe")],
+)
 def test_killed_search_continues_as_if_it_had_not_been(trainer: Trainer, tmp_path: Path, killed_at: int, sampler: str):
     halving = {"factor": 2, "rungs": 2}
     undisturbed = search(write(tmp_path / "undisturbed", sampler=sampler, halving=halving))
@@ -221,6 +224,7 @@ def test_only_the_best_models_are_kept(trainer: Trainer, tmp_path: Path):
     assert kept == best == {path.parents[1].name for path in folder.trials.glob("*/checkpoints/*")}
 
 
+@pytest.mark.slow
 def test_paused_trials_count_too_when_it_is_said_what_mattered(trainer: Trainer, tmp_path: Path):
     folder = write(tmp_path / "search", trials=12, halving={"factor": 3, "rungs": 1})
     search(folder)

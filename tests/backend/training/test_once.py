@@ -72,6 +72,7 @@ def test_the_command_and_its_engine_parse_once_each_and_fit_once(tmp_path: Path,
     assert (counts["parse"], counts["validate"], counts["fit"]) == (2, 2, 1)
 
 
+@pytest.mark.slow
 def test_the_engine_parses_once_and_takes_the_facts_of_the_command(written: RunFolder, counts: Counter[Any]) -> None:
     assert loop.run(written) == 0
     assert (counts["parse"], counts["validate"], counts["fit"]) == (1, 1, 0)
@@ -110,6 +111,7 @@ def test_the_engine_writes_facts_where_there_are_none(tmp_path: Path) -> None:
     assert task_facts.read_kept(folder) is not None
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_hashed_once_at_a_resume(tmp_path: Path, counts: Counter[Any]) -> None:
     folder = run_folder(
         tmp_path,
