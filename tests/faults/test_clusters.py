@@ -27,7 +27,7 @@ from tests.backend.remote import clusters
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 MIRRORED = {"mirror": SSH.victims["mirror"], "agent": SSH.victims["agent"], "supervisor": SSH.victims["supervisor"]}
@@ -63,7 +63,9 @@ def _ray(found: Any) -> Launcher:
         "supervisor there": THERE["supervisor there"],
         **MIRRORED,
     }
-    return replace(SSH, name="ray", prepare=prepare, victims=victims)
+    return replace(
+        SSH, name="ray", prepare=prepare, victims=victims, seconds=600
+    )  # its first workers take minutes to start
 
 
 REAL: dict[str, tuple[Callable[[Path], AbstractContextManager[Any]], Callable[[Any], Launcher]]] = {

@@ -150,9 +150,9 @@ class Trial:
                 continue
         return found
 
-    def until(self, condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
+    def until(self, condition: Callable[[], Any], seconds: float = 0.0) -> Any:
         """Wait until `condition` holds, and return it."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + (seconds or self.launcher.seconds)
         while not (found := condition()):
             assert time.monotonic() < deadline, (self.describe(), self.processes())
             time.sleep(0.02)
@@ -290,6 +290,8 @@ class Launcher:
     set_clock: Callable[[Burnish, float], None]
     """Makes the clock of the computer that computes go wrong by so many seconds, for processes that start from now on."""
     spec: dict[str, Any] = field(default_factory=dict)
+    seconds: float = SECONDS
+    """How long anything may take."""
 
 
 def _prepare_nothing(burnish: Burnish) -> None:
