@@ -83,7 +83,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Launcher]
         key = str(launcher.spec)
         if key not in known:
             burnish = make_burnish(tmp_path_factory.mktemp("undisturbed") / "home")
-            burnish.in_process = not launcher.spec
+            burnish.in_process = "hardware" not in launcher.spec
             sections = {name: {**SPEC[name], **launcher.spec.get(name, {})} for name in SPEC}
             done = burnish("train", str(burnish.spec(**sections)), "--run-folder", str(burnish.home / "run"))
             assert done.returncode == 0, done.stderr

@@ -31,13 +31,15 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 MIRRORED = {"mirror": SSH.victims["mirror"], "agent": SSH.victims["agent"], "supervisor": SSH.victims["supervisor"]}
+LONGER = {"training": {"max_steps": 400, "checkpoint_every": 20}}
+"""A run that does not end before it can be struck: whoever is to be killed must be found in another process's folder first."""
 THERE = {"engine there": SSH.victims["engine there"], "supervisor there": SSH.victims["supervisor there"]}
 
 
 def _sshd(found: Any) -> Launcher:
     prepare = lambda burnish: describe_machine(burnish, address="lab", ssh_config=str(found))  # noqa: E731
     sessions = {"connection": lambda trial: processes_named(trial, "ssh -F")}
-    return replace(SSH, name="sshd", prepare=prepare, victims={**THERE, **MIRRORED, **sessions})
+    return replace(SSH, name="sshd", prepare=prepare, victims={**THERE, **MIRRORED, **sessions}, spec=LONGER)
 
 
 def _slurm(found: Any) -> Launcher:
@@ -46,7 +48,7 @@ def _slurm(found: Any) -> Launcher:
         burnish.environment |= {"SLURM_CONF": str(found), "PATH": clusters.SYSTEM_PATH}
 
     victims = {**THERE, "job": lambda trial: processes_named(trial, f"resume {trial.there.path}"), **MIRRORED}
-    return replace(SSH, name="slurm", prepare=prepare, victims=victims)
+    return replace(SSH, name="slurm", prepare=prepare, victims=victims, spec=LONGER)
 
 
 def _ray(found: Any) -> Launcher:
@@ -64,7 +66,7 @@ def _ray(found: Any) -> Launcher:
         **MIRRORED,
     }
     return replace(
-        SSH, name="ray", prepare=prepare, victims=victims, seconds=600
+        SSH, name="ray", prepare=prepare, victims=victims, seconds=600, spec=LONGER
     )  # its first workers take minutes to start
 
 
@@ -89,10 +91,17 @@ def test_killed_run_ends_with_the_same_numbers(
     real: Launcher, begin, undisturbed, chance: random.Random, record_property
 ) -> None:
     trial: Trial = begin(real)
-    trial.start()
+    trial.start(**real.spec)
     victims = list(real.victims)
     chance.shuffle(victims)
-    kill(trial, victims, chance, record_property)
+    struck: list[object] = []
+
+    def record(name: str, value: object) -> None:
+        struck.append(value)
+        record_property(name, value)
+
+    kill(trial, victims, chance, record)
+    assert len(struck) == len(victims), struck
     assert_same(trial.folder, undisturbed(real))
     trial.assert_nothing_is_left()
 
@@ -101,7 +110,7 @@ def test_machine_that_comes_back_continues_the_run(
     real: Launcher, begin, undisturbed, chance: random.Random, record_property
 ) -> None:
     trial: Trial = begin(real)
-    trial.start()
+    trial.start(**real.spec)
     trial.reach(chance.randrange(1, STEPS * 3 // 4))
     for pid in trial.processes():
         os.kill(pid, 9)
