@@ -25,6 +25,7 @@ from backend.contract.run.events import EventReader
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.spec import RunSpec
+from backend.training import background
 
 pa.scalar(0)  # pyarrow looks for pandas once; a command that leaves it out would do so for all later tests
 
@@ -112,6 +113,7 @@ def _train(folder: RunFolder, spec: RunSpec) -> int:
     ):
         patch.setattr(sys, "stdout", log)
         patch.setattr(sys, "stderr", log)
+        patch.setattr(background, "has_abandoned_work", lambda: False)  # by an earlier test: this process must not end
         return main(["_run", str(folder.path)])
 
 
