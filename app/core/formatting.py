@@ -26,12 +26,12 @@ def number(value: float | None, digits: int = 4) -> str:
     return figure(value, f".{digits}f") if abs(value) < 100 else group_digits(value, 1)
 
 
-def sure_number(value: float | None, interval: tuple[float, float] | None) -> str:
+def sure_number(value: float | None, interval: tuple[float, float] | None, digits: int = 4) -> str:
     """A metric with its 95 % interval, if it has one: `0.8828 (0.855 to 0.906)`."""
     if interval is None:
-        return number(value)
+        return number(value, digits)
     low, high = (number(end, 3) for end in interval)
-    return tr("{value} ({low} to {high})", value=number(value), low=low, high=high)
+    return tr("{value} ({low} to {high})", value=number(value, digits), low=low, high=high)
 
 
 def scientific(value: float | None) -> str:

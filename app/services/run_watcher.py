@@ -1,7 +1,7 @@
 """Watches run folders: one with its new events, log lines and state, or several being compared."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -45,6 +45,8 @@ class RunWatcher(QObject):
     """A `RunStatus`."""
     caught_up = Signal()
     """Everything that was on disk is in `state`; once."""
+    settled = Signal()
+    """The run is over, and everything of it has been read."""
     vanished = Signal(str)
     """The folder is gone, or is not one that can be watched; one sentence."""
 
@@ -67,6 +69,11 @@ class RunWatcher(QObject):
     def stop(self) -> None:
         """Stop watching."""
         self._timer.stop()
+
+    def continue_watching(self) -> None:
+        """Read what has come since `stop`."""
+        self.refresh_now()
+        self._timer.start()
 
     def refresh_now(self) -> None:
         """Check whether the run is alive at the next tick, for example after a request."""
@@ -95,6 +102,8 @@ class RunWatcher(QObject):
         self._timer.setInterval(BUSY_MS if more else IDLE_MS if self.outcome.alive else OVER_MS)
         is_over = not more and not logged and not self.outcome.alive
         self._settled = stamps if is_over and has_settled(stamps[0]) else ()
+        if self._settled:
+            self.settled.emit()
 
     def _stamps(self) -> tuple[int, ...]:
         """Timestamps of folder and files: a resume changes the folder's, and manual edits show in the files."""
@@ -204,6 +213,12 @@ def _lines(data: bytes) -> list[str]:
     return [line.rstrip("\r").rpartition("\r")[2] for line in lines]
 
 
+def trials_stamp(search: Path) -> tuple[int, ...]:
+    """A value that changes whenever a search or one of its trials writes an event, or ends without one."""
+    folders = [search, *sorted((search / "trials").glob("*"))]
+    return tuple(part for folder in folders for name in ("events.jsonl", "exit.json") for part in file_stamp(folder / name))  # fmt: skip
+
+
 SPEC_MS = 15
 """Between two settings files, each of which takes some milliseconds to parse."""
 
@@ -211,7 +226,7 @@ SPEC_MS = 15
 class ComparedStates(QObject):
     """Reads several runs one after another, so that the window stays responsive.
 
-    Active runs stay watched; others are released when they have been read.
+    Active runs stay watched; others are not, once they have been read.
     """
 
     advanced = Signal()
@@ -227,47 +242,63 @@ class ComparedStates(QObject):
         """Settings that could not be read, a sentence each."""
         self._waiting: list[Path] = []
         self._unread: list[Path] = []
-        self._watchers: list[RunWatcher] = []
+        self._watchers: dict[Path, RunWatcher] = {}
         self._specs_timer = QTimer(self, interval=SPEC_MS)
         self._specs_timer.timeout.connect(self._read_spec)
 
     @property
     def unread(self) -> int:
         """How many runs have not been read completely."""
-        return len(self._waiting) + sum(not watcher.is_caught_up for watcher in self._watchers)
+        return len(self._waiting) + sum(_is_unread(watcher) for watcher in self._watchers.values())
 
     @property
     def reading(self) -> bool:
         """Whether a run has not been read completely."""
-        return bool(self._waiting) or any(not watcher.is_caught_up for watcher in self._watchers)
+        return self.unread > 0
 
     def read(self, paths: Sequence[Path]) -> None:
-        """Forget the previous runs and read these."""
+        """Forget the previous runs and read these, with their settings."""
         self.stop()
-        self.states = {path: RunState() for path in paths}
-        self.specs, self.problems = {}, []
-        self._waiting, self._unread = list(paths), list(paths)
-        self._begin_next()
+        self.states, self.specs, self.problems = {}, {}, []
+        self.follow(paths)
+        self._unread = list(paths)
         self._specs_timer.start()
+
+    def follow(self, paths: Sequence[Path], changed: Collection[Path] = ()) -> None:
+        """Read these instead; of those read before, only what is new in the `changed` ones."""
+        for path in [path for path in self._watchers if path not in paths]:
+            self._forget(path)
+        self.states = {path: self.states.get(path) or RunState() for path in paths}
+        for path in changed:
+            if path in self._watchers:
+                self._watchers[path].continue_watching()
+        self._waiting = [path for path in paths if path not in self._watchers]
+        if not any(map(_is_unread, self._watchers.values())):
+            self._begin_next()
 
     def stop(self) -> None:
         """Stop watching."""
-        for watcher in self._watchers:
-            watcher.stop()
-            watcher.deleteLater()
-        self._watchers, self._waiting, self._unread = [], [], []
+        for path in list(self._watchers):
+            self._forget(path)
+        self._waiting, self._unread = [], []
         self._specs_timer.stop()
+
+    def _forget(self, path: Path) -> None:
+        watcher = self._watchers.pop(path)
+        watcher.stop()
+        watcher.deleteLater()
 
     def _begin_next(self) -> None:
         if not self._waiting:
             return
         watcher = RunWatcher(self._waiting.pop(0), self)
-        self._watchers.append(watcher)
+        self._watchers[watcher.folder.path] = watcher
         self.states[watcher.folder.path] = watcher.state
         watcher.advanced.connect(lambda: self._on_advanced(watcher))
         watcher.restarted.connect(lambda: self._on_restarted(watcher))
         watcher.caught_up.connect(lambda: self._on_caught_up(watcher))
         watcher.vanished.connect(lambda _: self._on_caught_up(watcher))
+        watcher.settled.connect(watcher.stop)
 
     def _on_advanced(self, watcher: RunWatcher) -> None:
         # While a run is being read, each update would redraw all curves; they are drawn at the end.
@@ -279,14 +310,9 @@ class ComparedStates(QObject):
         self.advanced.emit()
 
     def _on_caught_up(self, watcher: RunWatcher) -> None:
-        if watcher not in self._watchers:
-            return
-        if watcher.is_gone or not watcher.outcome.alive:
-            self._watchers.remove(watcher)
-            watcher.stop()
-            watcher.deleteLater()
-        self.advanced.emit()
-        self._begin_next()
+        if self._watchers.get(watcher.folder.path) is watcher:
+            self.advanced.emit()
+            self._begin_next()
 
     def _read_spec(self) -> None:
         from backend.contract import spec_file  # the YAML reader is not wanted before a page is shown
@@ -301,3 +327,7 @@ class ComparedStates(QObject):
         except InputError as error:
             self.specs[path] = {}
             self.problems.append(translate_message(str(error)))
+
+
+def _is_unread(watcher: RunWatcher) -> bool:
+    return not watcher.is_caught_up and not watcher.is_gone

@@ -37,56 +37,41 @@ SETTINGS = (
 def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
     from backend.commands import new_run
-    from backend.contract import spec_file
     from backend.contract.machines import find_machine
-    from backend.remote import connection, protocol, schedulers, upload
+    from backend.remote import starting
 
     if arguments.run_folder is not None:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
-    script = schedulers.script_of(find_machine(arguments.on), spec.model_dump())
-    if script and arguments.convert_weights:
+    if arguments.convert_weights and find_machine(arguments.on).scheduler:
         raise InputError("--convert-weights: a job cannot convert a model; convert it before")
+    options = [option for option, is_given in (
+        ("--trust-remote-code", arguments.trust_remote_code),
+        ("--convert-weights", arguments.convert_weights),
+        (starting.QUEUE, arguments.queue),
+    ) if is_given]  # fmt: skip
     screen, stages = _progress_screen(arguments)
+    reports = starting.StartReports(
+        screen.report(stages["read"]), screen.report(stages["send"]), lambda: screen.start_stage(stages["start"])
+    )
     try:
-        needed = upload.prepare_upload(spec, screen.report(stages["read"]))
-        with (
-            connection.discarding(arguments.on, needed.files),
-            connection.connect_by_name(arguments.on) as (machine, greeting),
-        ):
-            machine.put_files(needed.files, greeting.free_bytes, screen.report(stages["send"]))
-            values = spec_file.set_values(spec.model_dump(mode="json"), needed.values_there(f"{greeting.folder}/data"))
-            options = [option for option, is_given in (
-                ("--trust-remote-code", arguments.trust_remote_code),
-                ("--convert-weights", arguments.convert_weights),
-                ("--queue", arguments.queue and not script),  # a scheduler has its own queue
-            ) if is_given]  # fmt: skip
-            screen.start_stage(stages["start"])
-            question = protocol.Start(spec=spec_file.dump(values), trees=needed.trees, options=options, name=spec.name, script=script)  # fmt: skip
-            started = machine.ask(question, protocol.Started)
+        text, remote = starting.start(spec, arguments.on, options, reports)
     finally:
         screen.close()
-    text = upload.restore_local(started.spec, spec.model_dump(mode="json"))
-    return new_run.write_copy(text, spec.name, RemoteRun(arguments.on, started.run), arguments.run_folder)
+    return new_run.write_copy(text, spec.name, remote, arguments.run_folder)
 
 
 def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
-    from backend.contract import spec_file
-    from backend.contract.machines import find_machine
-    from backend.remote import connection, protocol, schedulers, upload
+    from backend.remote import starting
 
-    script = schedulers.script_of(find_machine(remote.machine), spec_file.read_run(folder.spec))
-    if folder.is_carried():  # else a run that has just ended there would continue with nobody to follow it
-        raise InputError("{name}: this run is already running", name=folder.name)
     options = [part for change in arguments.changes for part in ("--set", change)]
     if arguments.engine:
         options += ["--engine", arguments.engine]
-    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), ("--queue", arguments.queue and not script)):  # fmt: skip
+    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), (starting.QUEUE, arguments.queue)):  # fmt: skip
         options += [option] if is_given else []
-    with connection.connect_by_name(remote.machine) as (machine, _):
-        started = machine.ask(protocol.Resume(run=remote.run, options=options, script=script), protocol.Started)
+    spec = starting.resume(folder, remote, options)
     if arguments.changes or arguments.engine:
-        write_whole(folder.spec, upload.restore_local(started.spec, spec_file.read_run(folder.spec)).encode())
+        write_whole(folder.spec, spec.encode())
 
 
 def move_run(folder: RunFolder, arguments: Namespace) -> None:

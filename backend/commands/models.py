@@ -1,4 +1,4 @@
-"""`burnish models`, `hub` and `calibrate`: lists local models, searches the Hub, downloads a model, makes probabilities come true."""
+"""`burnish models`, `hub` and `calibrate`: lists local models, searches the Hub, downloads a model, calibrates a classifier."""
 
 import json
 import time
@@ -194,9 +194,9 @@ def _calibrate(arguments: Namespace) -> int:
     if run is not None and arguments.data is None:
         if arguments.changes:
             raise InputError("--set: it is for rows that are predicted first; name them with --data")
-        from backend.helper.queries.calibration import report  # loads pyarrow
+        from backend.helper.queries.predictions import report_calibration  # loads pyarrow
 
-        found = report(run.main_folder(), "" if arguments.measure else "fit")
+        found = report_calibration(run.main_folder(), "" if arguments.measure else "fit")
     else:
         found = _calibrate_on_file(model, arguments)
     if arguments.json:
@@ -255,7 +255,12 @@ def _print_calibration(found: "CalibrationReport") -> None:
 
 
 COMMANDS = (
-    Command("calibrate", "make a classifier's probabilities come true", _calibrate_arguments, _calibrate),
+    Command(
+        "calibrate",
+        "make a classifier's probabilities trustworthy (temperature scaling)",
+        _calibrate_arguments,
+        _calibrate,
+    ),
     Command("models", "list the models on this computer", _models_arguments, _models),
     Command("hub", "search the Hub, or download a model", _hub_arguments, _hub),
 )

@@ -6,7 +6,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
-from backend.contract.run.folder import RemoteRun, RunFolder, new_run_folder, write_json
+from backend.contract.run.folder import RemoteRun, RunFolder, new_run_folder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
@@ -62,9 +61,10 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
 def write_copy(spec: str, name: str, remote: RemoteRun, path: Path | None) -> RunFolder:
     """Create the folder of a run that was started on another machine: at `path`, or under the runs folder."""
     folder = make_folder(path, name)
+    from backend.remote import starting  # loads the registry
+
     with output_errors(folder.path, "--run-folder" if path else "", folder.path):
-        write_json(folder.remote, asdict(remote))
-        write_whole(folder.spec, spec.encode())
+        starting.write_copy(folder, spec, remote)
     return folder
 
 
@@ -147,12 +147,17 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
 
 
 def start(
-    folder: RunFolder, spec: "RunSpec", *, queue: bool = False, listed: "DeviceList | None" = None
+    folder: RunFolder,
+    spec: "RunSpec",
+    *,
+    pause: float | None = None,
+    queue: bool = False,
+    listed: "DeviceList | None" = None,
 ) -> "subprocess.Popen[bytes]":
     """See `launcher.start`; a trial of a search that a person resumes pauses at no rung."""
     from backend.launchers import launcher
 
-    return launcher.start(folder, spec, queue=queue, listed=listed, report=_print_note)
+    return launcher.start(folder, spec, pause=pause, queue=queue, listed=listed, report=_print_note)
 
 
 def launch(folder: RunFolder, hardware: "HardwareSection") -> "subprocess.Popen[bytes]":

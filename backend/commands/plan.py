@@ -57,17 +57,13 @@ def _plan(arguments: Namespace) -> int:
     available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
         shortage = _measure(spec, available, screen) if arguments.measure else None
-        plan = cost.plan(
-            spec,
-            available,
-            screen.report("reading data"),
-            is_too_much=shortage is not None,
-            measure_elsewhere=_speed_of(arguments.on, spec) if arguments.on else None,
-        )
+        report, speed = screen.report("reading data"), _speed_of(arguments.on, spec) if arguments.on else None
+        plan = cost.plan(spec, available, report, is_too_much=shortage is not None, measure_elsewhere=speed)
+        if search is not None:
+            others = [cost.plan(one, available, report, measure_elsewhere=speed) for one in search.others()]
+            plan = msgspec.structs.replace(plan, search=plans.estimate(search, [plan, *others]))
     finally:
         screen.close()
-    if search is not None:
-        plan = msgspec.structs.replace(plan, search=plans.estimate(search, plan))
     print(msgspec.json.encode(plan).decode() if arguments.json else _format_plan(plan))
     if not plan.fits:
         sys.stderr.write("it does not fit\n")
@@ -154,11 +150,16 @@ def _format_search(search: "SearchPlan | None") -> list[str]:
     again = f" and {search.confirmations} runs with new seeds" if search.confirmations else ""
     grid = f"a grid of {search.combinations:,} trials"
     if search.samples:
-        grid += f" ({search.samples} values of each range)"
+        grid += f" ({search.samples} values of each continuous range)"
     return [
         f"search     {search.trials:,} trials{again}: about {search.steps:,} steps, {_seconds(search.seconds)}",
         f"  {'instead of':<18} {grid}: {search.grid_steps:,} steps, {_seconds(search.grid_seconds)}",
         *([f"  {'disk':<18} about {format_size(search.disk_mb)} for all runs"] if search.disk_mb else []),
+        *(
+            [f"  {'estimated':<18} from {search.planned_trials} trials that cost more and less"]
+            if search.planned_trials > 1
+            else []
+        ),
         "one trial with values from the middle of the space:",
     ]
 

@@ -420,14 +420,14 @@ def _slices(arguments: Namespace) -> int:
     if not parquet.is_file():
         there = ", ".join(folder.prediction_names()) or "none yet; a run writes them when it finishes"
         raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
-    from backend.helper.queries import slices  # loads pyarrow
+    from backend.helper.queries import predictions  # loads pyarrow
 
     if arguments.rows is not None:
         return _write_slice(str(parquet), arguments)
     screen = ProgressScreen()
     try:
         report = screen.report("measuring")
-        found = slices.report(
+        found = predictions.report_slices(
             str(parquet), arguments.metric, lambda done: report(int(done.done), int(done.total), done.unit)
         )
     finally:
@@ -437,13 +437,13 @@ def _slices(arguments: Namespace) -> int:
 
 
 def _write_slice(parquet: str, arguments: Namespace) -> int:
-    from backend.helper.queries import predictions, slices
+    from backend.helper.queries import predictions
 
     output = user_path(arguments.output).absolute()
     kind = SUFFIXES.get(output.suffix.lower())
     if kind is None:
         raise InputError(f"--output {output.name}: name a file that ends in .csv or .parquet")
-    rows = slices.rows_of(parquet, arguments.rows)
+    rows = predictions.slice_rows(parquet, arguments.rows)
     written = predictions.export(predictions.ExportRequest(parquet=parquet, output=output, rows=rows, format=kind))
     print(f"{written.rows} {'row' if written.rows == 1 else 'rows'}: {Path(written.path)}")
     return 0

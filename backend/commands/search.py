@@ -1,7 +1,7 @@
 """`burnish search`: start a search of settings, continue or extend one, and show what it has found."""
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,10 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the search")
     parser.add_argument("--trials", metavar="N", type=int, help="try this many combinations of settings in all")
+    parser.add_argument("--on", metavar="MACHINE", help="train the trials on another machine (see burnish machines)")
+    parser.add_argument(
+        "--report-progress", action="store_true", help=SUPPRESS
+    )  # the search itself starts here, at once
     add_conversion(parser)
     add_changes(parser, "search.trials=24")
     add_consents(parser)
@@ -58,13 +62,17 @@ def _start_new(arguments: Namespace) -> int:
     changes = new_run.requested_changes(arguments)
     if arguments.trials is not None:
         changes.append(f"search.trials={arguments.trials}")
+    if arguments.on is not None:
+        changes.append(f"search.machine={json.dumps(arguments.on)}")
     values = spec_file.apply_changes(spec_file.read(path), changes)
     if values.get(SEARCH) is None:
         raise space.refuse_no_search(path.name)
     section = values.pop(SEARCH)
     plan = plans.make_plan(values, section, path.absolute().parent)
     first = plan.first()
-    checked = new_run.prepare(first, arguments).spec
+    checked = (
+        new_run.prepare(first, arguments).spec if plan.section.machine is None else _check_elsewhere(plan, arguments)
+    )
     plan = plans.with_absolute_paths(plan, checked)
     folder = new_run.make_folder(arguments.run_folder, first.name)
     with output_errors(folder.path, "--run-folder" if arguments.run_folder else "", folder.path):
@@ -72,11 +80,28 @@ def _start_new(arguments: Namespace) -> int:
     return _run(folder, checked, arguments)
 
 
+def _check_elsewhere(plan: "Plan", arguments: Namespace) -> "RunSpec":
+    """The spec of a first trial that trains on another machine, which checks the rest. Raises InputError."""
+    from backend.contract.machines import find_machine
+    from backend.remote import upload
+
+    assert plan.section.machine is not None
+    find_machine(plan.section.machine)
+    for option in ("trust_remote_code", "convert_weights"):
+        if getattr(arguments, option):
+            raise InputError("--{option}: the trials start on {machine} by themselves, so do this there first: burnish train SPEC --on {machine} --{option}", option=option.replace("_", "-"), machine=plan.section.machine)  # fmt: skip
+    if arguments.run_folder is not None:
+        new_run.refuse_existing(arguments.run_folder)
+    first = plan.first()
+    upload.require_files(first)
+    return first
+
+
 def _continue(folder: RunFolder, arguments: Namespace) -> int:
     """Show a search; continue it first if it has not ended, or is to have more trials."""
     from backend.search import plan as plans  # loads pydantic, pyarrow and the data room
 
-    if arguments.changes or arguments.run_folder is not None:
+    if arguments.changes or arguments.on is not None or arguments.run_folder is not None:
         raise InputError("{name}: a search keeps its settings; only --trials changes how many it tries", name=folder.name)  # fmt: skip
     plan = plans.read_plan(folder)
     if arguments.trials is not None:

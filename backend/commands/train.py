@@ -44,12 +44,17 @@ if TYPE_CHECKING:
 
 
 def attempt(
-    folder: RunFolder, spec: "RunSpec", *, queue: bool = False, listed: "DeviceList | None" = None
+    folder: RunFolder,
+    spec: "RunSpec",
+    *,
+    pause: float | None = None,
+    queue: bool = False,
+    listed: "DeviceList | None" = None,
 ) -> RunOutcome:
     """Start or queue the run's next attempt with this spec, and follow it until it is over; see `new_run.start`."""
     screen = ProgressScreen()
     reader = EventReader.at_end(folder.events)
-    supervisor = new_run.start(folder, spec, queue=queue, listed=listed)
+    supervisor = new_run.start(folder, spec, pause=pause, queue=queue, listed=listed)
     if not folder.is_queued():
         screen.line(f"{one_line(folder.name)} runs as process {supervisor.pid}; Ctrl-C stops it")
     outcome = Follower(folder, reader, screen).watch()
@@ -61,12 +66,20 @@ def _add_start(parser: ArgumentParser) -> None:
     add_consents(parser)
     add_json(parser)
     parser.add_argument("--report-progress", action="store_true", help=SUPPRESS)  # for the window, which shows it
+    parser.add_argument("--pause-after", metavar="FRACTION", type=_fraction, help=SUPPRESS)  # for searches on machines
     parser.add_argument("--detach", action="store_true", help="start the run and return immediately")
     parser.add_argument(
         "--queue",
         action="store_true",
         help="start when the devices that it needs are free, after the runs queued before",
     )
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise ValueError(text)
+    return value
 
 
 def _interruptible(execute: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
@@ -239,10 +252,10 @@ def _refuse_queue_of_hosts(position: Position, arguments: Namespace) -> None:
 
 def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace, listed: "DeviceList | None" = None) -> int:
     # A run that was lost while it waited waits again: several of them would otherwise be resumed all at once.
-    queue = arguments.queue or folder.queued_since() is not None
+    queue, pause = arguments.queue or folder.queued_since() is not None, arguments.pause_after
     if not arguments.detach:
-        return report_outcome(attempt(folder, spec, queue=queue, listed=listed), arguments.json)
-    supervisor = new_run.start(folder, spec, queue=queue, listed=listed)
+        return report_outcome(attempt(folder, spec, pause=pause, queue=queue, listed=listed), arguments.json)
+    supervisor = new_run.start(folder, spec, pause=pause, queue=queue, listed=listed)
     supervisor.returncode = 0  # it outlives this process on purpose
     _report_started(folder, supervisor.pid, arguments.json)
     return 0

@@ -18,7 +18,6 @@ from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
 from backend.helper.channel import Channel
 from backend.helper.queries import (
-    calibration,
     catalog,
     data,
     hub,
@@ -29,7 +28,6 @@ from backend.helper.queries import (
     prediction_statistics,
     predictions,
     runs,
-    slices,
     storage,
     tokenizers,
     trackers,
@@ -41,7 +39,6 @@ from backend.helper.query import Query
 QUERIES: dict[str, Query] = {
     query.name: query
     for module in (
-        calibration,
         catalog,
         data,
         hub,
@@ -52,7 +49,6 @@ QUERIES: dict[str, Query] = {
         prediction_statistics,
         predictions,
         runs,
-        slices,
         storage,
         tokenizers,
         trackers,

@@ -47,6 +47,10 @@ _REASONS = (
 """What ssh prints → why there is no connection, and what to do."""
 
 
+class NoConnection(InputError):
+    """A machine cannot be reached, at least not now."""
+
+
 class Connection:
     """An open connection to a machine's agent."""
 
@@ -264,7 +268,7 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
             yield found
     except ConnectionLost as error:
         reason = str(error) or message("the connection ended")
-        raise InputError("no connection to {name}: {reason}", name=name, reason=reason) from None
+        raise NoConnection("no connection to {name}: {reason}", name=name, reason=reason) from None
 
 
 def check(name: str) -> MachineState:

@@ -13,25 +13,31 @@ from contextlib import closing
 from dataclasses import replace
 
 from backend.contract.errors import InputError, RunFailed, describe_system_error, first_line
+from backend.contract.machines import find_machine
 from backend.contract.messages import message
 from backend.contract.rpc.search import BASELINE
 from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.folder import ENDS, RunFolder, exit_code
+from backend.contract.spec import RunSpec
 from backend.contract.versions import CONTRACT_VERSION
 from backend.launchers import launcher
 from backend.preflight import checks
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
+from backend.remote import starting
+from backend.remote.connection import NoConnection
 from backend.search.plan import Plan, read_plan
-from backend.search.space import Observation, propose
-from backend.search.trials import SEED, Action, Trial, next_action, rank, read_trials, remove_weights, rungs
+from backend.search.space import Observation, Proposal, propose
+from backend.search.trials import SEED, Action, Trial, next_action, rank, read_trial, read_trials, remove_weights, rungs
 from backend.training.event_log import EventLog
 from backend.training.requests import Requests
 
 POLL_SECONDS = 0.2
 MAX_STARTS = 3
 """How often in a row a trial is started that ends without having come anywhere."""
+RECONNECT_SECONDS = 30.0
+"""Before the next attempt to reach the machine of the trials."""
 HOPELESS = 3
 """If the first trials all fail, and are as many, so would the others."""
 
@@ -62,12 +68,17 @@ class Search:
         self._starts: Counter[int] = Counter()
         self._claimed: tuple[str, ...] = ()
         self._is_exhausted = False
+        self._waits_until, self._lost = 0.0, ""
+        """When the machine of the trials is tried again, and why there was no connection to it."""
         self._trials = {trial.number: trial for trial in read_trials(folder, plan.metric)}
         self._failed_before = {trial.number for trial in self._trials.values() if trial.state == "failed"}
         """In earlier attempts."""
 
     def run(self) -> events.RunFinished:
         """Search until nothing is left to do or a request ends it; returns the last event."""
+        if self._plan.section.machine is not None:
+            find_machine(self._plan.section.machine)  # or no trial could start
+            self._folder.claim_devices(())  # it needs none of this computer's
         self._write_first_events()
         while True:
             request = self._requests.pending()
@@ -78,12 +89,15 @@ class Search:
             self._update_ended()
             if (hopeless := self._find_common_failure()) is not None:
                 return self._end("failed", hopeless)
-            while len(self._running) < self._plan.section.parallel and (action := self._next_action()) is not None:
+            while self._can_start() and (action := self._next_action()) is not None:
                 self._start_trial(action)
             if not self._find_busy() and self._next_action() is None:
                 self._remove_losers(is_over=True)
                 return self._end("finished")
             time.sleep(POLL_SECONDS)
+
+    def _can_start(self) -> bool:
+        return len(self._running) < self._plan.section.parallel and time.monotonic() >= self._waits_until
 
     # Events
 
@@ -145,47 +159,77 @@ class Search:
             return
         try:
             self._launch(self._trials[number], action.pause)
+            self._waits_until, self._lost = 0.0, ""
+        except NoConnection as error:
+            self._wait_for_connection(str(error))
         except (InputError, RunFailed) as error:
             refused = replace(self._trials[number], state="failed", message=str(error))
             self._trials[number] = refused
             self._held.add(number)
             self._record_end(refused)
 
+    def _wait_for_connection(self, reason: str) -> None:
+        """Try again later: the trial has not failed. The reason is said once."""
+        self._waits_until = time.monotonic() + RECONNECT_SECONDS
+        if reason != self._lost:
+            self._lost = reason
+            self._log.write(events.Warned(time=time.time(), code="connection_lost", message=reason))
+
     def _propose(self, action: Action) -> int | None:
         """Choose a trial's settings and put them on record; returns its number."""
         number = max(self._trials, default=0) + 1
         if action.confirms == BASELINE:
-            settings, name = {SEED: action.seed}, f"trials/own-settings-seed-{action.seed}"
+            found, name = Proposal({SEED: action.seed}, ""), f"trials/own-settings-seed-{action.seed}"
         elif action.confirms:
-            settings = {**self._trials[action.confirms].settings, SEED: action.seed}
+            found = Proposal({**self._trials[action.confirms].settings, SEED: action.seed}, "")
             name = f"trials/trial-{action.confirms:03d}-seed-{action.seed}"
         else:
             plan, observations = self._plan, [_observe(trial, self._plan) for trial in self._own()]
-            found = propose(plan.section, plan.parameters, len(observations) + 1, observations, greater=plan.greater)
-            if found is None:
+            made = propose(plan.section, plan.parameters, len(observations) + 1, observations, greater=plan.greater)
+            if made is None:
                 return None
-            settings, name = found, f"trials/trial-{number:03d}"
+            found, name = made, f"trials/trial-{number:03d}"
         event = events.TrialProposed(
-            time=time.time(), trial=number, run=name, settings=settings, confirms=action.confirms
-        )
+            time=time.time(), trial=number, run=name, settings=found.settings, confirms=action.confirms,
+            source=found.source, results=found.results,
+        )  # fmt: skip
         self._log.write(event)
-        self._trials[number] = Trial(number, RunFolder(self._folder.path / name), settings, action.confirms)
+        self._trials[number] = read_trial(self._folder, event, self._plan.metric)
         return number
 
     def _launch(self, trial: Trial, pause: float | None) -> None:
-        folder = trial.folder
-        if not folder.exists():
+        folder, is_queued = trial.folder, self._plan.section.parallel > 1
+        if folder.remote_run() is not None or (self._plan.section.machine is not None and not folder.exists()):
+            self._start_there(trial, pause, is_queued=is_queued)
+            is_queued = False  # its copy here needs no device
+        elif not folder.exists():
             self._write_run(trial)
         spec = read_run(folder, to_write=True)
         self._starts[trial.number] += 1
-        queue = self._plan.section.parallel > 1
-        self._running[trial.number] = launcher.start(folder, spec, pause=pause, queue=queue)
+        self._running[trial.number] = launcher.start(folder, spec, pause=pause, queue=is_queued)
         self._trials[trial.number] = replace(trial, state="running", pause=pause)
+
+    def _start_there(self, trial: Trial, pause: float | None, *, is_queued: bool) -> None:
+        """Start or continue the run of a trial on the search's machine; its folder here becomes a copy. Raises InputError."""
+        folder, remote = trial.folder, trial.folder.remote_run()
+        options = [starting.QUEUE] if is_queued else []
+        options += ["--pause-after", repr(pause)] if pause is not None else []
+        if remote is not None:
+            starting.resume(folder, remote, options)
+            return
+        assert self._plan.section.machine is not None
+        text, remote = starting.start(self._spec_of(trial), self._plan.section.machine, options)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        starting.write_copy(folder, text, remote)
+
+    def _spec_of(self, trial: Trial) -> RunSpec:
+        """Raises InputError."""
+        spec = self._plan.spec(trial.settings)
+        return spec.model_copy(update={"name": f"{spec.name}-{trial.folder.name}"[:100]})
 
     def _write_run(self, trial: Trial) -> None:
         """Write the run of a trial, checked like any other. Raises InputError."""
-        spec = self._plan.spec(trial.settings)
-        spec = spec.model_copy(update={"name": f"{spec.name}-{trial.folder.name}"[:100]})
+        spec = self._spec_of(trial)
         leave_pandas_out(spec.data.source)
         checked = checks.check(spec)
         trial.folder.path.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,16 @@
 """A search as it is written: reads and checks its section, and keeps both in the search's folder."""
 
+import itertools
 import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from backend import registry
 from backend.contract import spec_file
@@ -23,7 +29,15 @@ from backend.search.trials import rungs
 SMALL = "Predictions, log"
 """The part of a run's disk plan that stays when its weights are removed."""
 SAMPLES = 5
-"""Values of a range in the grid that a search is compared with."""
+"""Values of a range of real numbers in the grid that a search is compared with."""
+SAME_COST = frozenset({
+    *(f"training.{name}" for name in ("learning_rate", "layer_decay", "schedule", "warmup", "schedule_end", "schedule_power", "weight_decay")),
+    *(f"training.{name}" for name in ("adam_beta1", "adam_beta2", "adam_epsilon", "max_gradient_norm", "label_smoothing", "seed")),
+    *("model.dropout", "adapter.alpha", "adapter.dropout", "adapter.loraplus_ratio"),
+})  # fmt: skip
+"""Settings that change neither the steps of a trial nor the time that they take."""
+MOST_SAMPLES = 8
+"""Trials whose cost is estimated, besides that from the middle of the space; each takes a fraction of a second."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,29 @@ class Plan:
 
     def middle(self) -> RunSpec:
         """The spec of a trial with a value from the middle of every parameter. Raises InputError."""
-        return self.spec({one.key: one.middle() for one in self.parameters})
+        return self.spec(self._middle())
+
+    def _middle(self) -> dict[str, Any]:
+        return {one.key: one.middle() for one in self.parameters}
+
+    def others(self) -> Iterator[RunSpec]:
+        """Specs of trials that cost more or less than the one from the middle: together with that, they stand for the whole space.
+
+        They have every listed value of the settings that change what a trial costs, and low, middle and high ones of ranges; if
+        these were too many, some by chance. Those whose settings do not go together are left out.
+        """
+        middle = self._middle()
+        costly = [one for one in self.parameters if one.key not in SAME_COST]
+        values = [one.choices or tuple(dict.fromkeys(map(one.part, (1 / 6, 1 / 2, 5 / 6)))) for one in costly]
+        if math.prod(map(len, values)) <= MOST_SAMPLES + 1:
+            settings = [dict(zip((one.key for one in costly), own, strict=True)) for own in itertools.product(*values)]
+        else:
+            chance = np.random.default_rng(0)
+            settings = [{one.key: one.draw(chance) for one in costly} for _ in range(MOST_SAMPLES)]
+        for own in settings:
+            if {**middle, **own} != middle:
+                with suppress(InputError):
+                    yield self.spec({**middle, **own})
 
     def spec(self, settings: dict[str, Any]) -> RunSpec:
         """The spec of a trial. Raises InputError."""
@@ -134,10 +170,16 @@ def _check_evaluations(section: SearchSection, start: RunSpec) -> None:
         )
 
 
-def estimate(plan: Plan, trial: RunPlan) -> SearchPlan:
-    """What a search will cost, if each of its trials costs as much as this one.
+def count_grid(parameters: Iterable[Parameter]) -> tuple[int, int]:
+    """The trials of a full grid, and how many values a range of real numbers has in it; 0 if there is none."""
+    counts = [SAMPLES if one.count() == math.inf else int(one.count()) for one in parameters]
+    return math.prod(counts), SAMPLES if any(one.count() == math.inf for one in parameters) else 0
 
-    Halving promotes one trial in `factor` at each rung; a grid takes SAMPLES values of a range.
+
+def estimate(plan: Plan, trials: Sequence[RunPlan]) -> SearchPlan:
+    """What a search will cost, if its trials cost as much as these do on average; the first is from the middle of the space.
+
+    Halving promotes one trial in `factor` at each rung; a grid takes SAMPLES values of a range of real numbers.
     """
     stages, reached, before, wholes = (*rungs(plan.section.halving), 1.0), plan.trials, 0.0, 0.0
     for stage in stages:
@@ -147,31 +189,37 @@ def estimate(plan: Plan, trial: RunPlan) -> SearchPlan:
             reached = max(1, reached // plan.section.halving.factor)
     confirm = plan.section.confirm
     confirmations = (min(confirm.best, reached) + confirm.baseline) * confirm.seeds if confirm is not None else 0
-    wholes += confirmations
-    combinations = math.prod(int(min(one.count(), SAMPLES if one.form else math.inf)) for one in plan.parameters)
+    steps = statistics.mean(trial.total_steps for trial in trials)
+    times = [trial.seconds for trial in trials if trial.seconds is not None]
+    seconds = statistics.mean(times) if len(times) == len(trials) else None
+    combinations, samples = count_grid(plan.parameters)
     return SearchPlan(
         trials=plan.trials,
         confirmations=confirmations,
-        steps=round(wholes * trial.total_steps),
-        seconds=None if trial.seconds is None else wholes * trial.seconds,
+        steps=round((wholes + confirmations) * steps),
+        confirmation_steps=round(confirmations * steps),
+        seconds=None if seconds is None else (wholes + confirmations) * seconds,
         combinations=combinations,
-        samples=SAMPLES if any(one.form for one in plan.parameters) else 0,
-        grid_steps=combinations * trial.total_steps,
-        grid_seconds=None if trial.seconds is None else combinations * trial.seconds,
-        disk_mb=_disk_of(plan, trial, confirmations),
+        samples=samples,
+        grid_steps=round(combinations * steps),
+        grid_seconds=None if seconds is None else combinations * seconds,
+        planned_trials=len(trials),
+        disk_mb=_disk_of(plan, trials, confirmations),
     )
 
 
-def _disk_of(plan: Plan, trial: RunPlan, confirmations: int) -> float | None:
+def _disk_of(plan: Plan, trials: Sequence[RunPlan], confirmations: int) -> float | None:
     """The megabytes of all runs; of those that lost only what stays, if only so many models are kept."""
-    if trial.disk is None:
+    disks = [trial.disk for trial in trials if trial.disk is not None]
+    if len(disks) < len(trials):
         return None
+    needed = statistics.mean(disk.needed_mb for disk in disks)
+    small = statistics.mean(sum(part.megabytes for part in disk.parts if part.name == SMALL) for disk in disks)
     runs, keep, confirm = plan.trials + confirmations, plan.section.keep, plan.section.confirm
-    small = sum(part.megabytes for part in trial.disk.parts if part.name == SMALL)
     if keep is None:
-        return runs * trial.disk.needed_mb
+        return runs * needed
     kept = min(runs, keep + (min(keep, confirm.best) * confirm.seeds if confirm is not None else 0))
-    return kept * trial.disk.needed_mb + (runs - kept) * small
+    return kept * needed + (runs - kept) * small
 
 
 # The folder

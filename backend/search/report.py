@@ -1,8 +1,11 @@
 """What a search has found: its trials, the confirmed winners, what mattered, what had no effect, and what it cost."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from functools import lru_cache
+from itertools import combinations as pairs_of
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +17,9 @@ from backend.contract.rpc.search import BASELINE, Confirmation, Importance, Inef
 from backend.contract.run.comparison import format_settings, format_short
 from backend.contract.run.event_summary import EventSummary, landmarks, last_end
 from backend.contract.run.folder import RunFolder
-from backend.search.plan import Plan, read_plan
-from backend.search.space import Observation, first_trials, make_study, quiet_optuna
-from backend.search.trials import SEED, Trial, rank, rank_all, read_trials, rungs
+from backend.search.plan import Plan, count_grid, read_plan
+from backend.search.space import Observation, count_combinations, make_study, quiet_optuna
+from backend.search.trials import KEPT, SEED, Trial, file_version, rank, rank_all, read_trials, rungs
 
 if TYPE_CHECKING:
     from backend.inspect.run_comparison import ReadTable
@@ -41,15 +44,17 @@ def report(folder: RunFolder, *, importance: bool = False, read: "ReadTable | No
     own = [trial for trial in trials if not trial.confirms]
     ranked = rank(own, greater=plan.greater)
     state, words = state_of(folder)
-    total = _usual_total(own)
+    total, whole = _usual_total(own), _seconds_of_whole_trial(own)
+    combinations, samples = count_grid(plan.parameters)
+    possible = count_combinations(plan.parameters)
     verdict, test = _compare_with_baseline(ranked, trials, plan, read) if read is not None else ([], None)
     return SearchReport(
         search=str(folder.path), name=folder.name, state=state, message=words, metric=plan.metric,
         greater_is_better=plan.greater, sampler=plan.section.sampler, planned=plan.trials,
-        trials=[_entry(trial, plan) for trial in rank_all(own, greater=plan.greater)],
+        trials=[_entry(trial, own, plan) for trial in rank_all(own, greater=plan.greater)],
         best=ranked[0].number if ranked else None,
         confirmed=confirmations(ranked, trials, plan),
-        repeats=[_entry(trial, plan) for trial in trials if trial.confirms],
+        repeats=[_entry(trial, own, plan) for trial in trials if trial.confirms],
         verdict=verdict,
         verdict_test=test,
         no_effect=find_ineffective(own),
@@ -57,43 +62,71 @@ def report(folder: RunFolder, *, importance: bool = False, read: "ReadTable | No
         steps=sum(trial.step for trial in own),
         full_steps=sum(trial.total or total for trial in own),
         seconds=sum(trial.seconds for trial in trials),
+        confirmation_seconds=sum(trial.seconds for trial in trials if trial.confirms),
+        full_seconds=None if whole is None else whole * len(own),
+        combinations=combinations,
+        samples=samples,
+        grid_seconds=None if whole is None else whole * combinations,
+        left=None if possible == math.inf else int(possible) - plan.trials,
         seconds_left=_guess_time_left(plan, trials) if state != "finished" else None,
     )  # fmt: skip
 
 
-def _entry(trial: Trial, plan: Plan) -> TrialEntry:
+def _entry(trial: Trial, own: Sequence[Trial], plan: Plan) -> TrialEntry:
     passed = sum(trial.at(level) is not None for level in rungs(plan.section.halving))
+    is_running = trial.state == "running"
     return TrialEntry(
-        trial=trial.number, run=str(trial.folder.path), state=trial.state, settings=trial.settings, metric=trial.value,
+        trial=trial.number, run=str(trial.folder.path), settings=trial.settings, metric=trial.value,
+        state="queued" if is_running and trial.folder.waits() else trial.state,
         steps=trial.step, total_steps=trial.total, seconds=trial.seconds, rung=passed, message=trial.message,
-        confirms=trial.confirms, reason=_reason(trial, passed, plan) if trial.state == "running" else "",
+        confirms=trial.confirms, reason=_reason(trial, own, plan) if is_running else "",
     )  # fmt: skip
 
 
-def _reason(trial: Trial, passed: int, plan: Plan) -> str:
-    """Why a trial is training now."""
-    seed, section = trial.settings.get(SEED), plan.section
+def _reason(trial: Trial, own: Sequence[Trial], plan: Plan) -> str:
+    """Why a trial is training now, as far as its search has recorded that; empty in a search of an older Burnish."""
+    seed = trial.settings.get(SEED)
     if trial.confirms == BASELINE:
         return message("the spec's own settings with seed {seed}, to compare with", seed=seed)
     if trial.confirms:
         return message("confirms trial {trial} with seed {seed}", trial=trial.confirms, seed=seed)
-    if passed and section.halving is not None:
-        return message(
-            "promoted at rung {rung} of {rungs}: it was among the best 1/{factor} there",
-            rung=passed,
-            rungs=section.halving.rungs,
-            factor=section.halving.factor,
-        )
-    if section.sampler == "grid":
-        return message("combination {number} of the grid", number=trial.number)
-    if section.sampler == "random":
-        return message("drawn by chance")
-    name = {"tpe": "TPE", "gp": message("the Gaussian process")}[section.sampler]
-    if trial.number <= first_trials(section):
-        return message(
-            "drawn by chance: {sampler} first needs {count} results", sampler=name, count=first_trials(section)
-        )
-    return message("proposed by {sampler} from the trials before", sampler=name)
+    return _promotion(trial, own, plan) or _source(trial, own, plan)
+
+
+def _promotion(trial: Trial, own: Sequence[Trial], plan: Plan) -> str:
+    """At which rung a trial was promoted, and how it compares with the others that have come there; empty before the first."""
+    levels = rungs(plan.section.halving)
+    below = [level for level in levels if trial.pause is None or level < trial.pause]
+    if not below or (value := trial.at(below[-1])) is None:
+        return ""
+    there = [found for other in own if (found := other.at(below[-1])) is not None]
+    better = sum(found > value if plan.greater else found < value for found in there)
+    return message(
+        "promoted at rung {rung} of {rungs}: it is number {place} of the {count} trials that have come so far",
+        rung=len(below),
+        rungs=len(levels),
+        place=better + 1,
+        count=len(there),
+    )
+
+
+def _source(trial: Trial, own: Sequence[Trial], plan: Plan) -> str:
+    """What its settings come from."""
+    sampler = {"tpe": "TPE", "gp": message("the Gaussian process")}.get(plan.section.sampler, "")
+    match trial.source:
+        case "grid":
+            number = [other.number for other in own].index(trial.number) + 1
+            return message("combination {number} of the grid", number=number)
+        case "results":
+            return message("proposed by {sampler} from the results of {count} trials", sampler=sampler, count=trial.results)  # fmt: skip
+        case "chance" if sampler:
+            return message("drawn by chance: {sampler} did not have enough results yet ({count})", sampler=sampler, count=trial.results)  # fmt: skip
+        case "chance":
+            return message("drawn by chance")
+        case "untried":
+            return message("one of the combinations that were left")
+        case _:
+            return ""
 
 
 def state_of(folder: RunFolder) -> tuple[str, str]:
@@ -110,6 +143,12 @@ def state_of(folder: RunFolder) -> tuple[str, str]:
 def _usual_total(trials: Iterable[Trial]) -> int:
     totals = [trial.total for trial in trials if trial.total]
     return round(statistics.mean(totals)) if totals else 0
+
+
+def _seconds_of_whole_trial(trials: Iterable[Trial]) -> float | None:
+    """About how long a trial takes that is trained through, by the seconds that the steps of these took."""
+    measured = [trial.seconds / trial.step * trial.total for trial in trials if trial.step and trial.total]
+    return statistics.mean(measured) if measured else None
 
 
 def _guess_time_left(plan: Plan, trials: Sequence[Trial]) -> float | None:
@@ -175,27 +214,39 @@ def _compare_with_baseline(
 
 
 def find_ineffective(trials: Iterable[Trial]) -> list[Ineffective]:
-    """Settings in which two trials differ, although their losses are equal to the bit; the fewest settings first."""
-    curves = [(trial, losses) for trial in trials if len(losses := read_losses(trial.folder)) >= FEWEST_STEPS]
+    """Settings in which two trials differ, although their losses are equal to the bit; the fewest settings first.
+
+    Only those can be equal that begin alike, so few pairs are compared. A trial that is training now is left out.
+    """
+    alike: dict[bytes, list[tuple[Trial, np.ndarray]]] = {}
+    for trial in trials:
+        if trial.state != "running" and len(losses := read_losses(trial.folder)) >= FEWEST_STEPS:
+            alike.setdefault(losses[:FEWEST_STEPS].tobytes(), []).append((trial, losses))
     found: dict[frozenset[str], Ineffective] = {}
-    for (one, first), (other, second) in combinations(curves, 2):
-        shared = min(len(first), len(second))
-        if not np.array_equal(first[:shared], second[:shared]):
-            continue
-        keys = [key for key, value in one.settings.items() if value != other.settings.get(key)]
-        entry = Ineffective(
-            settings={key: [one.settings[key], other.settings.get(key)] for key in keys},
-            trials=[one.number, other.number],
-            steps=shared,
-        )
-        if keys and (frozenset(keys) not in found or found[frozenset(keys)].steps < shared):
-            found[frozenset(keys)] = entry
+    for curves in alike.values():
+        for (one, first), (other, second) in pairs_of(curves, 2):
+            shared = min(len(first), len(second))
+            if not np.array_equal(first[:shared], second[:shared]):
+                continue
+            keys = [key for key, value in one.settings.items() if value != other.settings.get(key)]
+            entry = Ineffective(
+                settings={key: [one.settings[key], other.settings.get(key)] for key in keys},
+                trials=[one.number, other.number],
+                steps=shared,
+            )
+            if keys and (frozenset(keys) not in found or found[frozenset(keys)].steps < shared):
+                found[frozenset(keys)] = entry
     return [found[keys] for keys in sorted(found, key=len) if not any(fewer < keys for fewer in found)]
 
 
 def read_losses(folder: RunFolder) -> np.ndarray:
     """A run's losses, (steps,), up to the first step that has none."""
-    reader, losses = EventSummary(folder.events), dict[int, float]()
+    return _read_losses(folder.events, file_version(folder.events))
+
+
+@lru_cache(maxsize=KEPT)
+def _read_losses(path: Path, version: tuple[int, int]) -> np.ndarray:
+    reader, losses = EventSummary(path), dict[int, float]()
     while not reader.is_complete:
         reader.read()
         losses |= {step: loss for step, loss, _ in reader.losses()}
@@ -273,9 +324,12 @@ def sentences(found: SearchReport) -> list[str]:
     if found.full_steps:
         share = f"{100 * found.steps / found.full_steps:.0f} %"
         lines.append(f"{found.steps:,} steps, {share} of the {found.full_steps:,} that training all of these trials through would take")  # fmt: skip
+    if cost := _cost_line(found):
+        lines.append(cost)
     for one in (*found.trials, *found.repeats):
         if one.state == "running":
-            lines.append(f"trial {one.trial} is training ({one.reason}): {format_settings(one.settings)}")
+            why = f" ({one.reason})" if one.reason else ""
+            lines.append(f"trial {one.trial} is training{why}: {format_settings(one.settings)}")
     if found.seconds_left is not None and found.state == "running":
         lines.append(f"about {_duration(found.seconds_left)} left")
     lines += [_confirmation_line(one, found.metric) for one in found.confirmed]
@@ -290,6 +344,18 @@ def sentences(found: SearchReport) -> list[str]:
         values = "; ".join(" and ".join(map(format_short, pair)) for pair in one.settings.values())
         lines.append(f"{names} had no effect: trials {one.trials[0]} and {one.trials[1]} ({values}) have identical losses in all {one.steps} steps")  # fmt: skip
     return lines
+
+
+def _cost_line(found: SearchReport) -> str:
+    """What the trials took, beside training them all through and a full grid."""
+    if found.full_seconds is None or found.grid_seconds is None:
+        return ""
+    values = f" ({found.samples} values of each continuous range)" if found.samples else ""
+    again = f", and the runs with new seeds {_duration(found.confirmation_seconds)}" if found.confirmation_seconds else ""  # fmt: skip
+    return (
+        f"the trials took {_duration(found.seconds - found.confirmation_seconds)}{again}; training all of these trials through would take about "
+        f"{_duration(found.full_seconds)}, and a full grid of {found.combinations:,} trials{values} about {_duration(found.grid_seconds)}"
+    )
 
 
 def _confirmation_line(one: Confirmation, metric: str) -> str:

@@ -66,9 +66,12 @@ class Parameter:
 
     def middle(self) -> Any:
         """A value from its middle, for an estimate."""
-        if not self.form:
-            return self.choices[len(self.choices) // 2]
-        found = math.sqrt(self.low * self.high) if self.form in ("log", "log_int") else (self.low + self.high) / 2
+        return self.part(1 / 2) if self.form else self.choices[len(self.choices) // 2]
+
+    def part(self, fraction: float) -> Any:
+        """The value of a range below which this fraction of what is drawn lies."""
+        is_log = self.form in ("log", "log_int")
+        found = self.low * (self.high / self.low) ** fraction if is_log else self.low + fraction * (self.high - self.low)  # fmt: skip
         return round(found) if self.is_whole else found
 
     def draw(self, chance: np.random.Generator) -> Any:
@@ -195,6 +198,17 @@ class Observation:
     """Thousandths of its steps → the value there, of a paused trial."""
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """The settings of a trial, and what they come from."""
+
+    settings: dict[str, Any]
+    source: str
+    """See `TrialProposed.source`."""
+    results: int = 0
+    """See `TrialProposed.results`."""
+
+
 def propose(
     section: SearchSection,
     parameters: Sequence[Parameter],
@@ -202,20 +216,38 @@ def propose(
     observations: Sequence[Observation],
     *,
     greater: bool,
-) -> dict[str, Any] | None:
+) -> Proposal | None:
     """The settings of trial `number`, as a function of the earlier ones alone; None if all were tried."""
     if section.sampler == "grid":
         combination = next(itertools.islice(_combinations(parameters), number - 1, None), None)
-        return None if combination is None else _named(parameters, combination)
+        return None if combination is None else Proposal(_named(parameters, combination), "grid")
     tried = {_plain(one.settings) for one in observations}
+    results = 0 if section.sampler == "random" else _count_results(section, observations)
+    is_drawn = section.sampler == "random" or results < first_trials(section)
     for attempt in range(PROPOSALS):
         found = _propose(section, parameters, (number, attempt), observations, greater=greater)
         if _plain(found) not in tried:
-            return found
+            return Proposal(found, "chance" if is_drawn else "results", results)
     if count_combinations(parameters) > LARGEST_GRID:
         return None
     left = (_named(parameters, one) for one in _combinations(parameters))
-    return next((one for one in left if _plain(one) not in tried), None)
+    untried = next((one for one in left if _plain(one) not in tried), None)
+    return None if untried is None else Proposal(untried, "untried")
+
+
+def _count_results(section: SearchSection, observations: Iterable[Observation]) -> int:
+    """How many trials Optuna's sampler counts, which first needs some results: the Gaussian process leaves paused ones out."""
+    states = [_optuna_state(one) for one in observations]
+    return states.count("COMPLETE") + (states.count("PRUNED") if section.sampler == "tpe" else 0)
+
+
+def _optuna_state(one: Observation) -> str:
+    """The name of the state in which Optuna knows a trial."""
+    if one.state == "running":
+        return "RUNNING"
+    if one.state == "paused" and one.rungs:
+        return "PRUNED"
+    return "COMPLETE" if one.state == "finished" and one.value is not None else "FAIL"
 
 
 def _combinations(parameters: Sequence[Parameter]) -> Iterable[tuple[Any, ...]]:
@@ -271,11 +303,7 @@ def make_study(
     study = optuna.create_study(direction="maximize" if greater else "minimize", sampler=sampler)
     kinds, states = distributions(parameters), optuna.trial.TrialState
     for one in observations:
-        state = states.RUNNING if one.state == "running" else states.FAIL
-        if one.state == "paused" and one.rungs:
-            state = states.PRUNED
-        if one.state == "finished" and one.value is not None:
-            state = states.COMPLETE
+        state = states[_optuna_state(one)]
         study.add_trial(
             optuna.trial.create_trial(
                 state=state,

@@ -4,6 +4,8 @@ import math
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from backend.contract.rpc.search import BASELINE
@@ -15,6 +17,8 @@ from backend.contract.spec.search import HalvingSection, SearchSection
 UNFINISHED = ("proposed", "interrupted", "lost")
 """States of a trial that its search continues by itself."""
 SEED = "training.seed"
+KEPT = 1000
+"""Trials whose events stay in memory: a report of a search is made every few seconds, and most trials do not change."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,10 @@ class Trial:
     settings: dict[str, Any]
     confirms: int = 0
     """See `TrialProposed.confirms`."""
+    source: str = ""
+    """See `TrialProposed.source`."""
+    results: int = 0
+    """See `TrialProposed.results`."""
     state: str = "proposed"
     """proposed, running, paused, finished, stopped, failed, interrupted or lost."""
     step: int = 0
@@ -82,12 +90,13 @@ def read_trial(
     folder = RunFolder(search.path / proposed.run)
     values: dict[str, Any] = {
         "number": proposed.trial, "folder": folder, "settings": proposed.settings, "confirms": proposed.confirms,
+        "source": proposed.source, "results": proposed.results,
     }  # fmt: skip
     if not folder.exists():
         if refused is not None:
             values |= {"state": "failed", "message": refused.message}
         return Trial(**values)
-    found = landmarks(folder.events)
+    found = _read_landmarks(folder.events, file_version(folder.events))
     evaluations = tuple(_evaluations(found, metric))
     end = last_end(found)
     step, total = (
@@ -102,6 +111,20 @@ def read_trial(
         **values, state=state, message=message, step=step, total=total, evaluations=evaluations, value=value,
         pause=folder.pause_fraction(), seconds=active_seconds(found), metrics=dict(end.metrics) if end else {},
     )  # fmt: skip
+
+
+@lru_cache(maxsize=KEPT)
+def _read_landmarks(path: Path, version: tuple[int, int]) -> list[events.AnyEvent]:
+    return landmarks(path)
+
+
+def file_version(path: Path) -> tuple[int, int]:
+    """A value that changes when something is appended to a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_size, status.st_mtime_ns)
 
 
 def _state(folder: RunFolder, end: events.RunFinished | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""How far a classifier's probabilities come true: reliability, expected calibration error, and a temperature that improves it."""
+"""How well a classifier's probabilities are calibrated: reliability, expected calibration error, and a temperature that improves it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LOWEST, HIGHEST = 0.01, 100.0
 """Temperatures; beyond them nothing can be learned from the rows."""
 _SEED = 20_261_128
 _PERFECT = 500
-"""Draws of rows whose probabilities come true."""
+"""Draws of rows whose probabilities are right."""
 _BEFORE, _AFTER = "before", "after"
 
 
@@ -118,7 +118,7 @@ def _error_interval(value: float, drawn: np.ndarray, of_chance: np.ndarray) -> I
 
 
 def _errors_of_perfect(confidence: np.ndarray) -> np.ndarray:
-    """(draws,) the errors of probabilities that come true. Source: J. Bröcker and L. A. Smith, Weather and Forecasting 22, 2007."""
+    """(draws,) the errors of probabilities that are right. Source: J. Bröcker and L. A. Smith, Weather and Forecasting 22, 2007."""
     rng, place = np.random.default_rng(_SEED), bin_of(confidence)
     drawn = (confidence - (rng.random(len(confidence)) < confidence) for _ in range(_PERFECT))
     return np.array([np.abs(np.bincount(place, gaps, BINS)).sum() / len(confidence) for gaps in drawn])

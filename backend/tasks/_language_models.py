@@ -1,5 +1,6 @@
 """What tasks of language models share: their texts, the loss of each row, and the settings of generation."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -7,11 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from backend.contract.heads import IGNORE
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import DECODING
 from backend.data.rows import Rows
 from backend.metrics.metric import Sums
+from backend.tasks._packing import flat_values, list_starts
 
 
 def texts(rows: Rows, column: str, chunk: range | None = None) -> list[str]:
@@ -39,6 +42,33 @@ def loss_sums(table: pa.Table) -> Sums:
         return {}
     mean, tokens = (table[name].to_numpy().astype(np.float64) for name in ("loss", "tokens"))
     return {"loss": (np.where(tokens > 0, mean, 0) * tokens, tokens)}
+
+
+MOST_COUNTED = 20_000
+"""Features of which tokens are counted, in a fraction of a second."""
+
+
+def unigram_scores(train: pa.Table, held_out: pa.Table) -> dict[str, float]:
+    """Loss and perplexity on the targets of `held_out` if each is guessed by how often it is one in `train`.
+
+    One is added to all counts, so that a token that never occurs there is possible.
+    """
+    known, targets = _targets(train), _targets(held_out)
+    if not len(known) or not len(targets):
+        return {}
+    counts = np.bincount(known, minlength=int(targets.max()) + 1) + 1.0
+    loss = float(-np.log(counts / counts.sum())[targets].mean())
+    return {"loss": loss, "perplexity": math.exp(loss)}
+
+
+def _targets(features: pa.Table) -> np.ndarray:
+    """The tokens that are to be predicted, of at most MOST_COUNTED features from all over the data."""
+    chosen = np.unique(np.linspace(0, features.num_rows - 1, min(MOST_COUNTED, features.num_rows)).astype(np.int64))
+    labels = features["labels"].take(pa.array(chosen))
+    values = flat_values(labels)
+    is_target = values != IGNORE
+    is_target[list_starts(labels)] = False  # nothing stands before a feature's first token
+    return values[is_target]
 
 
 class WritingSettings(Section):

@@ -32,7 +32,14 @@ from backend.tasks._chat import (
     question_ids,
     tokenize_conversations,
 )
-from backend.tasks._language_models import WritingSettings, generation_settings, loss_sums, loss_table, texts
+from backend.tasks._language_models import (
+    WritingSettings,
+    generation_settings,
+    loss_sums,
+    loss_table,
+    texts,
+    unigram_scores,
+)
 from backend.tasks._packing import (
     Tokens,
     cut_into_blocks,
@@ -338,6 +345,10 @@ class CausalLm:
     def sums_of(self, table: pa.Table, rows: Rows, columns: Columns) -> Sums:
         """See `RebuildsSums`."""
         return loss_sums(table)
+
+    def learned_scores(self, train: pa.Table, held_out: pa.Table) -> dict[str, float]:
+        """Those of guessing each token by how often it occurs, whatever stands before it."""
+        return unigram_scores(train, held_out)
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all targets, its exponential, the share predicted correctly; scores of generated text."""

@@ -176,7 +176,7 @@ class HasTrivialRule(Protocol):
     """Additional method of a task whose scores are easily mistaken for success."""
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
-        """What a rule without a model reaches on these rows, of metrics for which greater is better."""
+        """What a rule without a model reaches on these rows."""
         ...
 
 
@@ -184,6 +184,20 @@ def trivial_scores(task: Task, rows: Rows, columns: Columns, facts: Facts) -> di
     """What a rule without a model reaches on these rows; empty if the task knows none."""
     own = getattr(task, "trivial_scores", None)
     return {} if own is None else own(rows, columns, facts)
+
+
+class LearnsTrivialRule(Protocol):
+    """Additional method of a task whose rule without a model is learned from the training data."""
+
+    def learned_scores(self, train: pa.Table, held_out: pa.Table) -> dict[str, float]:
+        """What a rule that counts in the features `train` reaches on others."""
+        ...
+
+
+def learned_scores(task: Task, train: pa.Table, held_out: pa.Table) -> dict[str, float]:
+    """What a rule that was learned from these features reaches on others; empty if the task knows none."""
+    own = getattr(task, "learned_scores", None)
+    return {} if own is None else own(train, held_out)
 
 
 class RebuildsSums(Protocol):

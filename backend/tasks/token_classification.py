@@ -376,8 +376,15 @@ class TokenClassification:
         return measure(metrics_of("token_classification"), predictions, facts, self.settings)
 
     def trivial_scores(self, rows: Rows, columns: Columns, facts: Facts) -> dict[str, float]:
-        """Those of a tagger that finds no entity; without a scheme there is no tag for it."""
-        return {} if facts["scheme"] == "none" else {"f1": 0.0}
+        """Those of a tagger that finds no entity; without a scheme, of one that gives every word the commonest tag."""
+        if facts["scheme"] != "none":
+            return {"f1": 0.0}
+        tags = read_tags(rows, columns["tokens"], columns.get("tags"))
+        counts = np.bincount(tags.ids[tags.ids >= 0])
+        if not len(counts):
+            return {}
+        share = float(counts.max() / counts.sum())
+        return {"accuracy": share, "f1": 2 * share / (1 + share) / len(counts)}  # every other tag has 0
 
 
 def _format_names(names: list[str]) -> str:

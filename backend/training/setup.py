@@ -39,7 +39,7 @@ from backend.preflight.metrics import MetricDirections
 from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import total_steps, training_order
-from backend.tasks.task import draws, trains_apart, trivial_scores
+from backend.tasks.task import draws, learned_scores, trains_apart, trivial_scores
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change
 from backend.training.checkpoints import Checkpoints
@@ -149,7 +149,7 @@ def set_up_run(
         stages.warn("other_plan", note)
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     evaluated_rows = spec.evaluation.batch_size or work.evaluation_rows(micro_batch_size) * split.replicas
-    plan = msgspec.structs.replace(plan, trivial=_trivial_scores(session, splits), evaluation_batch_size=evaluated_rows)
+    plan = msgspec.structs.replace(plan, trivial=_trivial_scores(session, splits, features), evaluation_batch_size=evaluated_rows)  # fmt: skip
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
@@ -309,11 +309,14 @@ def _plan(
     )
 
 
-def _trivial_scores(session: FeatureSession, splits: Splits) -> dict[str, float]:
+def _trivial_scores(session: FeatureSession, splits: Splits, features: dict[str, Features]) -> dict[str, float]:
     for split in {"validation", "test"} & splits.rows.keys():
         session.group_column(splits.rows[split])  # says now, not after the training, if it is missing
     rows = splits.rows.get("validation")
-    return {} if rows is None else trivial_scores(session.task, rows, session.columns, session.facts)
+    if rows is None:
+        return {}
+    learned = learned_scores(session.task, features["train"].table, features["validation"].table)
+    return {**trivial_scores(session.task, rows, session.columns, session.facts), **learned}
 
 
 def _sample_evaluated(

@@ -28,6 +28,8 @@ class Column:
     """Its place among the columns that are hidden where there is little room, from 1; 0 for one that always stays."""
     largest_first: bool = False
     """Whether the first click on its heading brings the largest value to the top."""
+    hint: Callable[[RunSummary], str] | None = None
+    """The tooltip, if it says more than the text."""
 
 
 def task_words(run: RunSummary) -> str:
@@ -59,8 +61,34 @@ def _best(run: RunSummary) -> str:
         return tr("at chance")
     if run.best is None:
         return "–"
+    title, interval = formatting.metric_title(run.metric), _interval(run)
+    if interval is not None:
+        return f"{title} {formatting.sure_number(run.best, interval, 3)}"
     deviation = f" ± {figure(run.deviations[run.metric], '.2g')}" if run.metric in run.deviations else ""
-    return f"{formatting.metric_title(run.metric)} {formatting.number(run.best)}{deviation}"
+    return f"{title} {formatting.number(run.best)}{deviation}"
+
+
+def _interval(run: RunSummary) -> tuple[float, float] | None:
+    """That of the saved model, or of a group's mean; None if the best value is another one."""
+    return run.intervals.get(run.metric) if run.metrics.get(run.metric) == run.best else None
+
+
+def _best_hint(run: RunSummary) -> str:
+    """The value with what its interval is about, and a rule without a model."""
+    lines, rule = [_best(run)], run.trivial.get(run.metric)
+    if _interval(run) is not None:
+        lines.append(
+            tr("In parentheses: the 95 % interval of the mean over all seeds.") if run.members
+            else tr("In parentheses: the 95 % confidence interval of the saved model.")
+        )  # fmt: skip
+    if rule is None:
+        return "\n".join(lines)
+    value = formatting.number(rule)
+    if run.metric in run.unsure:
+        lines.append(tr("It may be no better than a rule without a model ({value}).", value=value))
+    else:
+        lines.append(tr("A rule without a model reaches {value}.", value=value))
+    return "\n".join(lines)
 
 
 def _steps(run: RunSummary) -> str:
@@ -74,7 +102,7 @@ _ALL = (
     Column("task", tr("Task"), task_words, task_words, width=196, leaves=4),
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
     Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=132, leaves=3),
-    Column("best", tr("Best"), lambda run: run.best, _best, width=156, largest_first=True),
+    Column("best", tr("Best"), lambda run: run.best, _best, width=212, largest_first=True, hint=_best_hint),
     Column("steps", tr("Steps"), lambda run: run.step, _steps, width=116, leaves=1, largest_first=True),
     Column(
         "duration",

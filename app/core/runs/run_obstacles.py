@@ -64,10 +64,13 @@ def button_obstacles(run: RunStatus, results: RunResults, requests: Container[st
 
 def result_obstacles(results: RunResults) -> dict[str, str]:
     """Why the run cannot be tried, looked at or exported."""
+    removed = tr("The weights of this run were removed. A search can be told to keep only those of its best trials.")
+    needs_model = removed if results.are_weights_removed else tr("The model is saved when the run ends.")
+    needs_weights = removed if results.are_weights_removed else tr("Needs a checkpoint; none has been saved yet.")
     return {
-        "try": "" if results.can_try else tr("Needs a checkpoint; none has been saved yet."),
+        "try": "" if results.can_try else needs_weights,
         "predictions": "" if results.has_predictions else tr("Written when the run finishes."),
-        "export": "" if results.has_model else tr("The model is saved when the run ends."),
+        "export": "" if results.has_model else needs_model,
     }
 
 

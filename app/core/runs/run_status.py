@@ -93,6 +93,8 @@ class RunResults:
     """Whether there are weights to ask: the model, or a checkpoint."""
     has_predictions: bool = False
     has_model: bool = False
+    are_weights_removed: bool = False
+    """Whether there was a model, of which only what is small was kept, as of a trial that has lost."""
 
 
 def results_of(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunResults:
@@ -100,7 +102,10 @@ def results_of(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunRes
     if outcome.lacks_events:
         has_model = folder.model.is_dir()
         return RunResults(has_model, bool(folder.prediction_names()), has_model)
-    return RunResults(state.has_model or bool(state.checkpoints), bool(state.predictions), state.has_model)
+    are_removed = state.has_model and folder.model.is_dir() and not any(folder.model.glob("*.safetensors"))
+    has_model = state.has_model and not are_removed
+    has_checkpoint = bool(folder.checkpoint_steps() if are_removed else state.checkpoints)
+    return RunResults(has_model or has_checkpoint, bool(state.predictions), has_model, are_removed)
 
 
 def kind_of(state: str, doubt: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core import formatting
 from app.core.backend_messages import translate_message
-from app.core.i18n import figure, group_digits, tr
+from app.core.i18n import figure, group_digits, tr, trn
 from app.core.runs.run_comparison import setting_title
 from app.core.runs.run_status import TITLES
 from backend.contract.rpc.search import BASELINE, Confirmation, Importance, SearchReport, TrialEntry
@@ -157,7 +157,7 @@ def _reason_words(trial: TrialEntry) -> str:
 
 def tile_of_trials(report: SearchReport) -> tuple[str, str]:
     """How many trials have come to an end or wait at a rung, and how many are planned."""
-    over = [one for one in report.trials if one.state not in ("running", "proposed")]
+    over = [one for one in report.trials if one.state not in ("running", "queued", "proposed")]
     waiting = sum(one.state == "paused" for one in over)
     return str(len(over)), tr("of {planned}, {waiting} paused early", planned=report.planned, waiting=waiting) if waiting else tr("of {planned}", planned=report.planned)  # fmt: skip
 
@@ -168,6 +168,16 @@ def tile_of_steps(report: SearchReport) -> tuple[str, str]:
         return group_digits(report.steps), " "
     share = round(100 * report.steps / report.full_steps)
     return group_digits(report.steps), tr("{share} % of {full} without stopping early", share=share, full=group_digits(report.full_steps)) if share < 100 else tr("all trials trained through")  # fmt: skip
+
+
+def tile_of_time(report: SearchReport) -> tuple[str, str, str]:
+    """Time left; of a search that is over the time it took, beside a full grid."""
+    spent = formatting.duration(report.seconds)
+    if report.state in ("running", "queued"):
+        left = formatting.duration(report.seconds_left) if report.seconds_left is not None else "–"
+        return tr("Time left"), left, tr("{spent} trained", spent=spent)
+    grid = formatting.duration(report.grid_seconds) if report.grid_seconds else ""
+    return tr("Training time"), spent, tr("a full grid: about {grid}", grid=grid) if grid else tr("of all trials")
 
 
 # Findings
@@ -182,7 +192,30 @@ def sentences(report: SearchReport) -> list[str]:
         names = ", ".join(map(setting_title, one.settings))
         first, second = one.trials
         found.append(tr("{names} had no effect: trials {first} and {second} have identical losses.", names=names, first=first, second=second))  # fmt: skip
+    if report.state not in ("running", "queued") and (words := _cost(report)):
+        found.append(words)
     return found
+
+
+def _cost(report: SearchReport) -> str:
+    """What the search took, beside training all trials through and a full grid."""
+    if report.full_seconds is None or report.grid_seconds is None:
+        return ""
+    count = trn("{count} trial", "{count} trials", report.combinations)
+    grid = (
+        tr("{count}, {values} values of each continuous range", count=count, values=report.samples)
+        if report.samples
+        else count
+    )
+    return tr(
+        "The trials took {spent} of training, and the runs with new seeds {again}. Training all of these trials through would take about {full}, a full grid ({grid}) about {whole}.",
+        spent=formatting.duration(report.seconds - report.confirmation_seconds), again=formatting.duration(report.confirmation_seconds),
+        full=formatting.duration(report.full_seconds), grid=grid, whole=formatting.duration(report.grid_seconds),
+    ) if report.confirmation_seconds else tr(
+        "The trials took {spent} of training. Training all of them through would take about {full}, a full grid ({grid}) about {whole}.",
+        spent=formatting.duration(report.seconds), full=formatting.duration(report.full_seconds), grid=grid,
+        whole=formatting.duration(report.grid_seconds),
+    )  # fmt: skip
 
 
 def importance_words(one: Importance) -> str:

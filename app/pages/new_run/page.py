@@ -362,10 +362,7 @@ class Page(QWidget):
             is_told = self.sections.is_told(place, state)
             self.start_bar.show_obstacle(place, state, is_told=is_told, shows_plan=self.sections.shows_plan)
             self.start_bar.show_kind(is_search=self.draft.is_search)
-            self.start_bar.enable_machines(self.checks.blocker(elsewhere=True) or self._only_here())
-
-    def _only_here(self) -> str:
-        return tr("A search trains on this computer.") if self.draft.is_search else ""
+            self.start_bar.enable_machines(self.checks.blocker(elsewhere=True))
 
     def jump(self, name: str) -> None:
         """Go to a section, where nothing is left out by a search."""

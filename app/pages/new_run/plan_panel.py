@@ -156,7 +156,7 @@ class _PlanParts(QWidget):
         self._grid.setColumnStretch(2, 1)
         self._column.addLayout(self._grid)
         if plan.search is not None:
-            self._search(plan.search, plan.total_steps)
+            self._search(plan.search)
         self._memory(plan)
         if plan.disk is not None:
             self._disk(plan.disk)
@@ -173,16 +173,16 @@ class _PlanParts(QWidget):
             self._column.addWidget(label(f"{formatting.sentence(reason)}.", "muted", wrap=True))
         self._column.addSpacing(8 if reasons else 0)
 
-    def _search(self, search: SearchPlan, steps_of_one: int) -> None:
+    def _search(self, search: SearchPlan) -> None:
         """What all trials cost, beside a grid; everything below is about one of them."""
         known = formatting.duration(search.seconds) if search.seconds else tr("unknown until measured")
         self._section(tr("Whole search · {known}", known=known))
-        again = search.confirmations * steps_of_one
+        again = search.confirmation_steps
         rows = [(tr("Trials"), search.trials, search.steps - again, "")]
         if search.confirmations:
             rows.append((tr("New seeds"), search.confirmations, again, tr("to confirm the best")))
         grid = formatting.duration(search.grid_seconds) if search.grid_seconds else ""
-        values = tr("with {count} values of each range", count=search.samples) if search.samples else ""
+        values = tr("with {count} values of each continuous range", count=search.samples) if search.samples else ""
         rows.append((tr("Full grid"), search.combinations, search.grid_steps, ", ".join(filter(None, (grid, values)))))
         for name, count, steps, words in rows:
             said = ", ".join(filter(None, (trn("{count} step", "{count} steps", steps), words)))

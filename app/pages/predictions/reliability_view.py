@@ -1,4 +1,4 @@
-"""How far a classifier's probabilities come true, before and after a temperature, which can be saved in the model."""
+"""How well a classifier's probabilities are calibrated, before and after a temperature, which can be saved in the model."""
 
 from collections.abc import Sequence
 

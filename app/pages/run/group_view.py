@@ -3,30 +3,22 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
 from app.core.i18n import figure, tr
-from app.core.runs.run_comparison import CurveKind, curves_of
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_obstacles import resume_obstacle, stop_obstacle
-from app.core.runs.run_state import RunState
 from app.core.runs.run_status import TITLES
-from app.core.runs.series import SeriesCursor
+from app.pages.run.run_curves import RunCurves
 from app.services.context import AppContext
-from app.services.run_watcher import ComparedStates
 from app.widgets.card import Card, label
 from app.widgets.desktop import open_folder
-from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
-from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.tables.text_table import TextTable
 
-MEAN = "mean"
-FEED_MS = 300
 MOST_METRICS = 5
 
 
@@ -42,11 +34,6 @@ class GroupView(QWidget):
         self._context = context
         self.path: Path | None = None
         self._members: tuple[Path, ...] = ()
-        self._names: dict[Path, str] = {}
-        self._cursors: dict[Path, SeriesCursor] = {}
-        self._kinds: list[CurveKind] = []
-        self.states = ComparedStates(self)
-        self.states.advanced.connect(self._feed_soon)
         self.header = PageHeader(tr("Group"))
         self.buttons = {
             "resume": IconButton(tr("Resume"), "play", clicked=self._on_resume),
@@ -59,13 +46,8 @@ class GroupView(QWidget):
         self.table = TextTable(tr("Results of each seed"))
         self.table.set_choosable(tr("Open this seed's run"))
         self.table.row_chosen.connect(self._on_row_chosen)
-        self.choice = QuietComboBox(name=tr("Curve"))
-        self.choice.setMinimumContentsLength(16)
-        self.choice.currentIndexChanged.connect(self._rebuild)
-        self.plot: LivePlot | None = None
-        self._plots = QVBoxLayout()
-        self._timer = QTimer(self, singleShot=True, interval=FEED_MS)
-        self._timer.timeout.connect(self._feed)
+        self.curves = RunCurves(tr("The strong line is the mean."), has_mean=True)
+        self.curves.message.connect(self.message)
         self._build()
         context.library_watcher.changed.connect(self._show_summary)
 
@@ -76,28 +58,22 @@ class GroupView(QWidget):
             tr("The interval is that of the mean over all seeds, by Student's t (95 %)."), "muted", wrap=True
         )
         results.add(self.note)
-        chosen = QHBoxLayout()
-        chosen.setSpacing(8)
-        chosen.addWidget(label(tr("Curve"), "muted"))
-        chosen.addWidget(self.choice)
-        chosen.addStretch(1)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(results, 2)
-        page.addLayout(chosen)
-        page.addLayout(self._plots, 3)
+        page.addWidget(self.curves, 3)
 
     def show_group(self, path: Path) -> None:
         """Show another group; of the current one, what has changed."""
         if path != self.path:
-            self.path, self._members, self._kinds = path, (), []
-            self._drop_plot()
+            self.path, self._members = path, ()
+            self.curves.clear()
         self._context.library_watcher.refresh_now()
         self._show_summary()
 
     def leave(self) -> None:
         """Stop watching the runs."""
-        self.states.stop()
+        self.curves.clear()
         self.path, self._members = None, ()
 
     # Results
@@ -123,74 +99,14 @@ class GroupView(QWidget):
             self.buttons[key].setToolTip(problem)
         self.buttons["predictions"].setEnabled(group.has_predictions)
         self.table.show_rows(*group_table(group, members))
-        if group.members != self._members:
-            self._members = group.members
-            self._names = {run.path: tr("Seed {seed}", seed=run.seed) for run in members}
-            self.states.read(self._members)
-            self._kinds = []
-            self._feed_soon()
+        self._members = group.members
+        names = {run.path: tr("Seed {seed}", seed=run.seed) for run in members}
+        self.curves.show_runs(names, {run.path: run.step for run in members})
 
     def _on_row_chosen(self, row: int) -> None:
         seed = row - (self.table.model().rowCount() - len(self._members))
         if 0 <= seed < len(self._members):
             self.run_selected.emit(str(self._members[seed]))
-
-    # Curves
-
-    def _feed_soon(self) -> None:
-        if not self._timer.isActive():
-            self._timer.start()
-
-    def _drop_plot(self) -> None:
-        if self.plot is not None:
-            self._plots.removeWidget(self.plot)
-            self.plot.hide()
-            self.plot.deleteLater()
-            self.plot = None
-
-    def _offer_curves(self) -> None:
-        found = curves_of(self.states.states.values())
-        if found != self._kinds:
-            self._kinds = found
-            self.choice.replace_items((one.title, one) for one in found)
-            self._rebuild()
-
-    def _rebuild(self) -> None:
-        curve: CurveKind | None = self.choice.currentData()
-        if curve is None:
-            return
-        kind = "markers" if curve.measured else "line"
-        mean = SeriesStyle(MEAN, tr("Mean"), "markers" if curve.measured else "smoothed", raw=False)
-        each = [SeriesStyle(str(path), self._names[path], kind, faint=True) for path in self._members]
-        self._drop_plot()
-        self.plot = LivePlot(curve.title, [mean, *each])
-        self.plot.message.connect(self.message)
-        self._cursors = {path: SeriesCursor() for path in self._members}
-        self._plots.addWidget(self.plot, 1)
-        self._feed_soon()
-
-    def _feed(self) -> None:
-        self._offer_curves()
-        curve, plot = self.choice.currentData(), self.plot
-        if curve is None or plot is None:
-            return
-        for path, cursor in self._cursors.items():
-            series = curve.of(self.states.states[path])
-            fresh = series.fresh(cursor) if series is not None else None
-            if fresh and fresh.cut is not None:
-                plot.truncate_after(fresh.cut, str(path))
-            if fresh:
-                plot.append(str(path), fresh.xs, fresh.ys)
-        plot.clear_series([MEAN])
-        plot.append(MEAN, *mean_curve(curve, list(self.states.states.values())))
-        if any(series and cursor.index < len(series) for cursor, series in self._unfed(curve)):
-            self._feed_soon()
-
-    def _unfed(self, curve: CurveKind) -> list[tuple[SeriesCursor, Sequence[float]]]:
-        return [
-            (cursor, series.xs if (series := curve.of(self.states.states[path])) is not None else ())
-            for path, cursor in self._cursors.items()
-        ]
 
     # What is done with all runs
 
@@ -215,20 +131,6 @@ class GroupView(QWidget):
     def _on_folder(self) -> None:
         if self.path is not None and (problem := open_folder(self.path)):
             self.message.emit("info", problem)
-
-
-def mean_curve(curve: CurveKind, states: Sequence[RunState]) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of the seeds that have finished at each step that all of these have; of all seeds, before two have."""
-    done = [state for state in states if state.finished is not None and state.finished.state == "finished"]
-    found = [curve.of(state) for state in (done if len(done) > 1 else states)]
-    points = [(np.asarray(one.xs), np.asarray(one.ys)) for one in found if one is not None and len(one)]
-    if len(points) < 2:
-        return np.zeros(0), np.zeros(0)
-    xs = np.concatenate([own for own, _ in points])
-    steps, places = np.unique(xs, return_inverse=True)
-    counts, sums = np.bincount(places), np.bincount(places, np.concatenate([own for _, own in points]))
-    common = counts == len(points)
-    return steps[common], sums[common] / counts[common]
 
 
 def group_table(group: RunSummary, members: Sequence[RunSummary]) -> tuple[list[str], list[list[str]]]:

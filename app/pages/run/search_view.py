@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
@@ -23,15 +23,16 @@ from app.core.runs.search_trials import (
     rows_of,
     sentences,
     tile_of_steps,
+    tile_of_time,
     tile_of_trials,
     title_of_trial,
     training_now,
 )
 from app.core.setting_titles import in_titles
-from app.pages.run.trial_curves import TrialCurves
+from app.pages.run.run_curves import RunCurves
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.run_watcher import RunWatcher
+from app.services.run_watcher import RunWatcher, trials_stamp
 from app.widgets.banner import Banner
 from app.widgets.boxes import stack
 from app.widgets.card import Card, KpiTile, label
@@ -73,13 +74,15 @@ class SearchView(QWidget):
         self.path: Path | None = None
         self.watcher: RunWatcher | None = None
         self._report: SearchReport | None = None
+        self._stamp: tuple[int, ...] = ()
+        """The `trials_stamp` when the report was asked for."""
         self._is_whole = False
         """Whether the report was asked for with what takes seconds, which only a search that is over is asked for."""
         self._asking = LatestQuestion(
             context.client, "search_report", self._on_report, self._on_error, opened="", parent=self
         )
         self._timer = QTimer(self, interval=REFRESH_MS)
-        self._timer.timeout.connect(self._ask)
+        self._timer.timeout.connect(self._ask_if_changed)
         self._make_header()
         self._make_findings()
         self._make_plots()
@@ -129,7 +132,7 @@ class SearchView(QWidget):
         self.dots.dot_chosen.connect(self._choose)
         self.importance = IntervalBars(name=tr("The share of the differences that each setting explains"))
         self.importance_note = label(TOO_FEW, "muted", wrap=True)
-        self.curves = TrialCurves()
+        self.curves = RunCurves(tr("The strong line is the best trial."))
         self.curves.message.connect(self.message)
         important = QWidget()
         column = QVBoxLayout(important)
@@ -195,7 +198,7 @@ class SearchView(QWidget):
         """Show another search; of the current one, what has changed."""
         if path == self.path and self.watcher is not None and not self.watcher.is_gone:
             self.watcher.refresh_now()
-            self._ask()
+            self._ask_if_changed()
             return
         self.leave()
         self.path = path
@@ -213,11 +216,11 @@ class SearchView(QWidget):
         """Watch nothing any more."""
         self._asking.stop()
         self._timer.stop()
-        self.curves.show_trials((), {}, "", None)
+        self.curves.clear()
         if self.watcher is not None:
             self.watcher.stop()
             self.watcher.deleteLater()
-        self.watcher, self.path, self._report = None, None, None
+        self.watcher, self.path, self._report, self._stamp = None, None, None, ()
         self.lines.show_lines((), (), None)
         self.dots.show_dots((), (), None)
         self.table.show_rows((), ())
@@ -247,6 +250,7 @@ class SearchView(QWidget):
         for key, visible in shown.items():
             self.buttons[key].setVisible(visible)
             self.buttons[key].setEnabled(True)
+        self._offer_extensions()
         self.more.setEnabled(True)
         if outcome.alive:
             self._timer.start()
@@ -262,10 +266,24 @@ class SearchView(QWidget):
 
     # Its report
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """What has changed while another page was in front is read now."""
+        super().showEvent(event)
+        self._ask_if_changed()
+
+    def _ask_if_changed(self) -> None:
+        if self.path is not None and self.isVisible() and trials_stamp(self.path) != self._stamp:
+            self._ask()
+
     def _ask(self) -> None:
-        if self.path is not None and self.watcher is not None and not self._asking.open:
-            self._is_whole = not self.watcher.outcome.alive
-            self._asking.ask({"search": str(self.path), "importance": self._is_whole})
+        """Unless nobody would see the answer."""
+        if self.path is None or self.watcher is None or self._asking.open:
+            return
+        if not self.isVisible():
+            self._stamp = ()
+            return
+        self._stamp, self._is_whole = trials_stamp(self.path), not self.watcher.outcome.alive
+        self._asking.ask({"search": str(self.path), "importance": self._is_whole})
 
     def _on_report(self, report: SearchReport) -> None:
         self._report = report
@@ -276,6 +294,7 @@ class SearchView(QWidget):
             tr("Search by {metric} · {sampler}", metric=formatting.metric_title(report.metric), sampler=SAMPLERS.get(report.sampler, report.sampler))
         )  # fmt: skip
         self._show_numbers(report)
+        self._offer_extensions()
         now = training_now(report)
         self.now.setVisible(bool(now))
         self.now_words.setText("\n".join(f"{why}\n{what}" for why, what in now))
@@ -300,17 +319,25 @@ class SearchView(QWidget):
         self.tiles["best"].set_value(formatting.number(best.metric) if best else "–", tr("trial {trial}", trial=best.trial) if best else " ")  # fmt: skip
         self.tiles["trials"].set_value(*tile_of_trials(report))
         self.tiles["steps"].set_value(*tile_of_steps(report))
-        spent = formatting.duration(report.seconds)
-        if report.state in ("running", "queued"):
-            self.tiles["time"].set_caption(tr("Time left"))
-            left = formatting.duration(report.seconds_left) if report.seconds_left is not None else "–"
-            self.tiles["time"].set_value(left, tr("{spent} trained", spent=spent))
-        else:
-            self.tiles["time"].set_caption(tr("Training time"))
-            self.tiles["time"].set_value(spent, tr("of all trials"))
+        caption, *words = tile_of_time(report)
+        self.tiles["time"].set_caption(caption)
+        self.tiles["time"].set_value(*words)
         over = int(tile_of_trials(report)[0])
         self.bar.set_fraction(min(1.0, over / max(1, report.planned)))
         self.bar.setVisible(report.state in ("running", "queued"))
+
+    def _offer_extensions(self) -> None:
+        """More trials, unless there are no other settings to try."""
+        left = self._report.left if self._report is not None else None
+        self.buttons["extend"].setEnabled(left != 0)
+        self.buttons["extend"].setToolTip(
+            tr("All combinations of these settings are already planned or tried. Duplicate the search to try other values.")
+            if left == 0 else tr("Try more combinations of settings")
+        )  # fmt: skip
+        for count, action in zip(EXTENSIONS, self.extensions.actions(), strict=True):
+            most = count if left is None else min(count, left)
+            action.setText(trn("By {count} trial", "By {count} trials", most))
+            action.setVisible(left is None or count == EXTENSIONS[0] or count <= left)
 
     def _show_importance(self, report: SearchReport) -> None:
         self.importance.show_bars(
@@ -333,8 +360,8 @@ class SearchView(QWidget):
         shown = [one for one in entries_of(self._report) if one.steps]
         names = {Path(one.run): title_of_trial(one) for one in shown}
         best = next((Path(one.run) for one in shown if one.trial == self._report.best), None)
-        live = tuple(one.run for one in shown if one.state == "running")
-        self.curves.show_trials(live, names, self._report.metric, best)
+        steps = {Path(one.run): one.steps for one in shown}
+        self.curves.show_runs(names, steps, strong=best, preferred=self._report.metric)
 
     def _on_error(self, mistake: ErrorReply) -> None:
         self.words.setText(formatting.sentence(mistake.message))
@@ -384,8 +411,8 @@ class SearchView(QWidget):
         self._context.library_watcher.refresh_now()
 
     def _on_refused(self, sentence: str) -> None:
-        for key in ("resume", "extend"):
-            self.buttons[key].setEnabled(True)
+        self.buttons["resume"].setEnabled(True)
+        self._offer_extensions()
         self.message.emit("error", formatting.sentence(sentence))
 
     def _on_folder(self) -> None:

@@ -354,7 +354,7 @@ class RunTableModel(GroupedListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[column].text(item)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tooltip(item) if column in ("run", "state") else COLUMNS[column].text(item)
+            return self._tooltip(item) if column in ("run", "state") else (COLUMNS[column].hint or COLUMNS[column].text)(item)  # fmt: skip
         if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "run" and item.members:
             return tr("Group of runs, unfolded") if self.is_unfolded(item) else tr("Group of runs, folded")
         if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "state":

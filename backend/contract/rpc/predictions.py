@@ -144,7 +144,7 @@ class SliceReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reliability(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the probabilities of some rows come true, each with its 95 % interval."""
+    """How well the probabilities of some rows are calibrated, each with its 95 % interval."""
 
     error: float
     """Expected calibration error."""

@@ -49,7 +49,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search will cost, from the plan of one trial with values from the middle of the space."""
+    """What a search will cost, from the plans of trials from all over the space."""
 
     trials: int
     confirmations: int
@@ -57,12 +57,16 @@ class SearchPlan(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     """About how many all of its runs compute together."""
     seconds: float | None
+    confirmation_steps: int
+    """Those of `steps` that are computed with new seeds."""
     combinations: int
-    """Of a full grid, in which a range has `samples` values."""
+    """Of a full grid: of every listed value, every whole number of a range, and `samples` values of each other range."""
     samples: int
-    """0 if every setting has a list of values."""
+    """0 if no setting has a range of real numbers."""
     grid_steps: int
     grid_seconds: float | None
+    planned_trials: int = 1
+    """Of how many different trials of the space steps and time are the mean."""
     disk_mb: float | None = None
     """What its runs hold at its end, if it is known of one."""
 
@@ -111,5 +115,16 @@ class SearchReport(msgspec.Struct, frozen=True, kw_only=True):
     full_steps: int
     """Of the same trials if each were trained through."""
     seconds: float
+    """Of all runs; those with new seeds took `confirmation_seconds` of them."""
+    confirmation_seconds: float = 0.0
+    full_seconds: float | None = None
+    """About how long the same trials would take if each were trained through, by the seconds that their steps took."""
+    combinations: int = 0
+    """Of a full grid; see `SearchPlan`."""
+    samples: int = 0
+    grid_seconds: float | None = None
+    """About how long a full grid would take, if its trials took as long as these."""
+    left: int | None = None
+    """How many combinations are there beyond `planned`; None if there is no end to them."""
     seconds_left: float | None
     """A guess from the trials so far; None if nothing is left or known."""

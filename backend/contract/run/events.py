@@ -282,6 +282,10 @@ class TrialProposed(Event, frozen=True, tag=True):
     """Dotted keys of the spec and their values."""
     confirms: int = 0
     """The trial whose settings it trains again with another seed; 0 for a trial of its own, -1 for the spec's own settings."""
+    source: str = ""
+    """What the settings come from: `grid`, `chance`, `results` of earlier trials, or `untried` for one of the few combinations left."""
+    results: int = 0
+    """How many trials had results when they were chosen; 0 of a sampler that does not learn."""
 
 
 class TrialEnded(Event, frozen=True, tag=True):

@@ -51,6 +51,9 @@ class SearchSection(Section):
     """Random seed of the sampler. `training.seed` stays the same for all trials."""
     parallel: Annotated[int, Field(title="Trials at a time", ge=1, le=64, json_schema_extra=ADVANCED)] = 1
     """How many trials train at the same time. They wait for each other's devices."""
+    machine: Annotated[str | None, Field(title="Machine", max_length=40, json_schema_extra=ADVANCED)] = None
+    """The other machine on which the trials train (see `burnish machines`); the search itself stays here and follows them.
+    Empty trains them here."""
     keep: Annotated[int | None, Field(title="Models to keep", ge=1, json_schema_extra=ADVANCED)] = None
     """Of how many of the best trials the weights and checkpoints are kept, so that a search does not fill the disk. All
     trials keep their events and predictions; one that continues later starts again. Empty keeps everything."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
-from backend.helper.queries import predictions, slices
+from backend.helper.queries import predictions
 from backend.helper.queries.derived_columns import add_column
 from backend.helper.query import Arguments, Query, ReportProgress, require
 
@@ -91,7 +91,9 @@ def _filter_mask(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
     if arguments.get("text"):
         keep &= _containing(table, arguments)
     if arguments.get("slice") is not None:
-        keep &= np.isin(np.arange(table.num_rows), slices.rows_of(str(arguments["parquet"]), int(arguments["slice"])))
+        keep &= np.isin(
+            np.arange(table.num_rows), predictions.slice_rows(str(arguments["parquet"]), int(arguments["slice"]))
+        )
     return keep
 
 

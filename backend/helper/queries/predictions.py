@@ -1,4 +1,4 @@
-"""Answers `open_predictions` and `export_predictions`: a predictions file for random access, and an exported copy."""
+"""Answers what is asked of a predictions file: its rows for random access, an exported copy, its slices, its calibration."""
 
 import hashlib
 import os
@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder
-from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
+from backend.contract.rpc.predictions import AT_THRESHOLD, CalibrationReport, PredictionPages, SliceReport
 from backend.contract.rpc.protocol import ExportedFile, Progress
+from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked, user_path
 from backend.helper.queries.derived_columns import add_all_columns, add_column, apply_threshold
 from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as parquet
+
+    from backend.inference.calibration import LabelledRows
+    from backend.inspect.run_comparison import PredictedRows
+    from backend.inspect.slices import Slice
+    from backend.statistics.calibration import Calibrated
 
 SMALL = 20_000
 """Rows of a file that is read from its Parquet file each time, in some milliseconds."""
@@ -215,7 +222,80 @@ def _numbers(indices: Any) -> Any:
         return numbers(pa.ipc.open_file(source).read_all().column(0)).copy()
 
 
+# Slices
+
+_START = "predictions"
+
+
+def report_slices(path: str, metric: str | None = None, say: ReportProgress = lambda progress: None) -> SliceReport:
+    """How well each part of a predictions file is answered. Raises InputError."""
+    from backend.inspect import slices  # loads scipy
+
+    predicted, found = _cut(path, version(Path(path)))
+    return slices.report(predicted, metric, found, lambda done, total: say(Progress(done, total, "slices")))
+
+
+def slice_rows(path: str, number: int) -> "np.ndarray":
+    """The numbers of a slice's rows. Raises InputError."""
+    found = _cut(path, version(Path(path)))[1]
+    if not 0 <= number < len(found):
+        raise InputError(
+            "there is no slice {number}; the slices are numbered from 0 to {last}", number=number, last=len(found) - 1
+        )
+    return found[number].rows
+
+
+@lru_cache(maxsize=2)
+def _cut(path: str, written: str) -> "tuple[PredictedRows, list[Slice]]":
+    from backend.inspect import slices
+
+    file = Path(path)
+    split = file.stem.removeprefix(_START).removeprefix("_") or "validation"
+    predicted = slices.open_rows(RunFolder(file.parent), split, read)
+    return predicted, slices.cut(predicted)
+
+
+def _slices(arguments: Arguments, say: ReportProgress) -> SliceReport:
+    return report_slices(require(arguments, "parquet"), arguments.get("metric"), say)
+
+
+# Calibration
+
+
+def report_calibration(run: RunFolder, action: str = "") -> CalibrationReport:
+    """What a temperature does to a run's validation rows; `action` is empty, `fit` or `remove`. Raises InputError."""
+    from backend.inference import calibration  # loads the framework
+
+    run.check()
+    if action == "remove":
+        calibration.remove(run.model)
+    path = run.predictions("validation", "parquet")
+    if not path.is_file():
+        raise InputError(
+            "{name} has no predictions of validation rows to calibrate it with; name a labelled file with --data",
+            name=run.name,
+        )
+    found, rows = _measure(str(run.path), version(path))
+    if action == "fit":
+        calibration.save(run.model, found, rows)
+    return calibration.describe(run.model, found, rows)
+
+
+@lru_cache(maxsize=2)
+def _measure(run: str, written: str) -> "tuple[Calibrated, LabelledRows]":
+    from backend.inference import calibration
+
+    rows = calibration.read_run(RunFolder(Path(run)))
+    return calibration.measure(rows), rows
+
+
+def _calibration(arguments: Arguments, say: ReportProgress) -> CalibrationReport:
+    return report_calibration(RunFolder(require(arguments, "run")), str(arguments.get("action") or ""))
+
+
 QUERIES = (
+    Query("calibration", _calibration, warm_by="run"),
+    Query("slices", _slices, warm_by="parquet"),
     Query("export_predictions", _export),
     Query("open_predictions", _open_predictions),
 )

@@ -42,7 +42,8 @@ def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
 
     search = plans.make_plan(values, section, base)
     found = _plan_run(search.middle(), report)
-    return msgspec.structs.replace(found, search=plans.estimate(search, found))
+    others = [_plan_run(spec, report) for spec in search.others()]
+    return msgspec.structs.replace(found, search=plans.estimate(search, [found, *others]))
 
 
 def _plan_run(spec: "RunSpec", report: ReportProgress) -> RunPlan:

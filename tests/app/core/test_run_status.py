@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app.core.runs.run_obstacles import result_obstacles
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import derive, look_at
+from app.core.runs.run_status import RunStatus, derive, look_at, results_of
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -39,6 +40,21 @@ def test_a_run_whose_lock_is_free_and_that_left_no_exit_is_lost(folder: RunFolde
     assert outcome.state == "lost"
     assert outcome.resumable
     assert "Resume" in outcome.hint
+
+
+def test_a_model_without_its_weights_is_neither_tried_nor_exported(folder: RunFolder):
+    """As its search leaves a trial that has lost."""
+    state, weights = started(), folder.model / "model.safetensors"
+    state.apply(events.ModelExported(time=2, folder="model", step=3))
+    folder.model.mkdir()
+    weights.touch()
+    assert results_of(folder, state, RunStatus("finished")).can_try
+    weights.unlink()
+    obstacles = result_obstacles(results_of(folder, state, RunStatus("finished")))
+    assert obstacles["try"] == obstacles["export"]
+    assert "weights of this run were removed" in obstacles["try"]
+    folder.checkpoint(2).mkdir(parents=True)
+    assert results_of(folder, state, RunStatus("finished")).can_try
 
 
 def test_a_run_whose_lock_is_held_is_alive(folder: RunFolder):

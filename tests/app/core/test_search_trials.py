@@ -2,7 +2,15 @@
 
 import pytest
 
-from app.core.runs.search_trials import axes_of, header_of, importance_words, rows_of, sentences, tile_of_steps
+from app.core.runs.search_trials import (
+    axes_of,
+    header_of,
+    importance_words,
+    rows_of,
+    sentences,
+    tile_of_steps,
+    tile_of_time,
+)
 from backend.contract.rpc.search import Confirmation, Importance, Ineffective, SearchReport, TrialEntry
 
 
@@ -91,3 +99,16 @@ def test_verdict_comes_first_and_what_had_no_effect_is_said():
 def test_cost_is_told_beside_training_every_trial_through():
     assert tile_of_steps(report(TRIALS)) == ("120", "44 % of 270 without stopping early")
     assert importance_words(Importance(setting="adapter.rank", share=0.8, interval=(0.5, 0.95))) == "80 % (50 to 95 %)"
+
+
+def test_time_is_told_beside_a_full_grid_once_a_search_is_over():
+    cost = {"full_seconds": 60.0, "grid_seconds": 120.0, "combinations": 10, "samples": 5, "confirmation_seconds": 7.0}
+    found = report(TRIALS, **cost)
+    assert tile_of_time(found) == ("Training time", "27 s", "a full grid: about 2 min 00 s")
+    assert sentences(found) == [
+        "The trials took 20 s of training, and the runs with new seeds 7 s. Training all of these trials through would take about "
+        "1 min 00 s, a full grid (10 trials, 5 values of each continuous range) about 2 min 00 s."
+    ]
+    running = report(TRIALS, **{**cost, "state": "running", "seconds_left": 30.0})
+    assert tile_of_time(running) == ("Time left", "30 s", "27 s trained")
+    assert sentences(running) == []

@@ -34,7 +34,7 @@ _DELAYS = (
     "app.pages.run.page.REFRESH_MS",
     "app.pages.run.plots.TURN_MS",
     "app.pages.run.comparison.FEED_MS",
-    "app.pages.run.group_view.FEED_MS",
+    "app.pages.run.run_curves.FEED_MS",
     "app.pages.runs.overlay_plot.FEED_MS",
     "app.pages.tokenizer.compare.aligned_tokens.CALM_MS",
     "app.pages.tokenizer.compare.compare_tab.CALM_MS",

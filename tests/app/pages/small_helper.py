@@ -32,20 +32,18 @@ from backend.contract.run import cost
 from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
 from backend.helper.queries import (
-    calibration,
     inference,
     machines,
     prediction_filter,
     prediction_statistics,
     predictions,
     runs,
-    slices,
     trackers,
 )
 
 REAL = {
     query.name: query.answer
-    for module in (calibration, machines, prediction_filter, prediction_statistics, predictions, runs, slices, trackers)
+    for module in (machines, prediction_filter, prediction_statistics, predictions, runs, trackers)
     for query in module.QUERIES
 }
 

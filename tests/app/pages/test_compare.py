@@ -151,7 +151,7 @@ def test_leaving_the_comparison_stops_watching(qtbot, view, changing):
     assert view.states._watchers
     with qtbot.waitSignal(view.closed):
         view.back.click()
-    assert view.states._watchers == []
+    assert view.states._watchers == {}
 
 
 def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, changing):

@@ -11,8 +11,8 @@ from app.core.runs.run_comparison import CurveKind
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Series
-from app.pages.run.group_view import mean_curve
 from app.pages.run.page import Page as RunPage
+from app.pages.run.run_curves import mean_curve
 from app.pages.runs.differences import Differences
 from app.pages.runs.page import Page as RunsPage
 from app.widgets.forms.schema_field import field_of, mixed_value
@@ -110,7 +110,7 @@ def opened(qtbot, context, group):
     made.resize(1068, 800)
     made.show()
     made.show_run(str(group.path))
-    view = made.group
+    view = made.group.curves
     qtbot.waitUntil(lambda: not view.states.reading and view.plot is not None and len(view.plot.series["mean"]) > 0)
     return made
 
@@ -120,7 +120,7 @@ def test_the_page_of_a_group_has_its_mean_and_its_seeds(opened: RunPage, group: 
     assert [row[0] for row in rows] == ["Mean ± standard deviation", "Interval of the mean", "Seed 1", "Seed 2"]
     assert " ± " in rows[0][2]
     assert rows[2][2] == rows[3][2] == rows[0][2].split(" ")[0]
-    plot = opened.group.plot
+    plot = opened.group.curves.plot
     assert plot is not None
     assert set(plot.series) == {"mean", *(str(group.run(seed).path) for seed in (1, 2))}
     assert plot.series[str(group.run(1).path)].style.faint

@@ -40,6 +40,21 @@ def test_machine_is_described_changed_and_forgotten(burnish: Burnish, tmp_path: 
         (["machines", "remove", "gone"], "there is no machine gone"),
         (["machines", "check", "gone"], "there is no machine gone"),
         (["train", "spec.yaml", "--on", "gone"], "there is no machine gone"),
+        (
+            [
+                "search",
+                "spec.yaml",
+                "--on",
+                "gone",
+                "--set",
+                "search.space={training.learning_rate: [1e-4, 1e-3]}",
+                "--set",
+                "search.metric=accuracy",
+                "--trials",
+                "2",
+            ],
+            "there is no machine gone",
+        ),
         (["adopt", "lab"], "lab: write it as NAME:FOLDER"),
         (["adopt", "gone:run"], "there is no machine gone"),
     ],
@@ -174,6 +189,34 @@ def test_run_that_finished_while_this_computer_was_off_is_brought_here(burnish: 
     assert len(losses(far)) == 2  # it was not continued
 
 
+def _check_search(burnish: Burnish, runs: Path, spec: Path, place: Path) -> None:
+    """The same search here and there: trials pause at a rung there, continue there, and are confirmed there."""
+    values = spec_file.read(spec)
+    values["training"] |= {"max_steps": 4, "warmup": 0}
+    values["evaluation"] = {"every": 1}
+    values["search"] = {
+        "space": {"training.learning_rate": [1e-4, 1e-3]}, "metric": "accuracy", "trials": 2, "sampler": "random",
+        "halving": {"factor": 2, "rungs": 1}, "confirm": {"best": 1, "seeds": 2},
+    }  # fmt: skip
+    spec.write_text(spec_file.dump(values), encoding="utf-8")
+    here = burnish("search", spec, "--run-folder", runs / "here", "--json")
+    there = burnish("search", spec, "--on", "lab", "--run-folder", runs / "there", "--json")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    near, far = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
+    for entries in ("trials", "repeats"):
+        own = [[(one["trial"], one["state"], one["settings"], one["metric"], one["steps"]) for one in found[entries]] for found in (near, far)]  # fmt: skip
+        assert own[0] == own[1]
+    assert len(run_folders(place / "runs")) == 4
+    for one in far["trials"]:
+        assert losses(RunFolder(one["run"])) == losses(RunFolder(runs / "here" / "trials" / Path(one["run"]).name))
+        assert RunFolder(one["run"]).remote_run() is not None
+
+
+@pytest.mark.slow
+def test_search_there_equals_the_search_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path) -> None:  # fmt: skip
+    _check_search(burnish, runs, spec, place)
+
+
 # The real ssh
 
 
@@ -196,6 +239,13 @@ needs_sshd = pytest.mark.skipif(bool(clusters.missing("sshd")), reason=clusters.
 def test_real_ssh_server_runs_and_returns_a_run(burnish: Burnish, sshd: None, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     until(lambda: burnish("machines", "check", "lab").returncode == 0)
     _check_whole_run(burnish, runs, spec, place, until)
+
+
+@pytest.mark.slow
+@needs_sshd
+def test_real_ssh_server_trains_the_trials_of_a_search(burnish: Burnish, sshd: None, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    until(lambda: burnish("machines", "check", "lab").returncode == 0)
+    _check_search(burnish, runs, spec, place)
 
 
 @pytest.mark.slow

@@ -13,13 +13,17 @@ import pytest
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.machines import Machine, write_machines
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RemoteRun, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
+from backend.contract.spec import RunSpec
 from backend.launchers import launcher
 from backend.preflight import checks
 from backend.preflight.task_facts import FittedFacts
+from backend.remote.connection import NoConnection
 from backend.search import driver, plan, report
 from backend.training.event_log import EventLog
 
@@ -51,10 +55,8 @@ class Trainer:
     def _train(self, folder: RunFolder) -> None:
         values = spec_file.read_run(folder.spec)
         log = EventLog(folder.events)
-        before = max(
-            (event.step for event in landmarks(folder.events) if isinstance(event, events.RunFinished)), default=0
-        )
-        if before:
+        before = max(folder.checkpoint_steps(), default=0)
+        if landmarks(folder.events):
             log.write(events.RunResumed(time=time.time(), attempt=2, from_step=before))
         else:
             log.write(events.RunStarted(time=time.time(), name="trial", task="text_classification", model="m"))
@@ -69,6 +71,7 @@ class Trainer:
             log.append(events.StepFinished(time=time.time(), step=step, epoch=step / 4, loss=self._loss(values, step), learning_rate=1e-4, gradient_norm=1.0, rows=8, tokens=80, seconds=0.1))  # fmt: skip
             if step % 4 == 0:
                 log.append(events.EvaluationFinished(time=time.time(), step=step, epoch=step / 4, metrics={"accuracy": self._accuracy(values, step)}, rows=9, seconds=0.1))  # fmt: skip
+        folder.checkpoint(until).mkdir(parents=True)
         state = "finished" if until == STEPS else "paused"
         metrics: dict[str, float | None] = {"accuracy": self._accuracy(values, STEPS)} if state == "finished" else {}
         log.write(events.RunFinished(time=time.time(), state=state, step=until, metrics=metrics))
@@ -211,12 +214,7 @@ def test_winner_is_compared_with_the_settings_of_the_spec(trainer: Trainer, tmp_
 
 
 def test_only_the_best_models_are_kept(trainer: Trainer, tmp_path: Path):
-    def save(folder: RunFolder) -> None:
-        for path in (folder.model / "model.safetensors", folder.checkpoints / "step-000004" / "weights"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"")
-
-    trainer.before = save
+    trainer.before = save_weights
     folder = write(tmp_path / "search", keep=2, halving={"factor": 2, "rungs": 1})
     search(folder)
     kept = {path.parents[1].name for path in folder.trials.glob("*/model/*.safetensors")}
@@ -255,11 +253,199 @@ def test_setting_that_changes_the_losses_is_not(trainer: Trainer, tmp_path: Path
 def test_search_is_extended(trainer: Trainer, tmp_path: Path):
     folder = write(tmp_path / "search", trials=3)
     before = search(folder)
-    section = plan.read_plan(folder).section.model_copy(update={"trials": 5})
-    plan.write_section(folder, section)
-    after = search(folder)
+    after = extend(folder, 5)
     assert len(after) == 5
     assert {number: after[number] for number in before} == before
+
+
+def extend(folder: RunFolder, trials: int) -> dict[int, tuple[Any, ...]]:
+    section = plan.read_plan(folder).section.model_copy(update={"trials": trials})
+    plan.write_section(folder, section)
+    return search(folder)
+
+
+def save_weights(folder: RunFolder) -> None:
+    """As the end of a run does."""
+    folder.model.mkdir(exist_ok=True)
+    (folder.model / "model.safetensors").write_bytes(b"")
+
+
+def test_search_is_extended_after_its_winner_was_confirmed(trainer: Trainer, tmp_path: Path):
+    """What is there stays as it is; a new winner gets new seeds of its own, and the models that are kept are those of the best."""
+    trainer.before = save_weights
+    folder = write(tmp_path / "search", trials=3, keep=1, confirm={"best": 1, "seeds": 2, "baseline": True})
+    before, (first,) = search(folder), report.report(folder).confirmed
+    after = extend(folder, 9)
+    assert {number: after[number] for number in before} == before
+    found = report.report(folder)
+    best = found.trials[0].trial
+    assert best != first.trial
+    assert [one.trial for one in found.confirmed] == [best, first.trial]
+    assert found.confirmed[1] == first
+    assert [one.confirms for one in found.repeats] == [first.trial, first.trial, -1, -1, best, best]
+    assert [one.state for one in found.repeats] == ["finished"] * 6
+    kept = {path.parents[1].name for path in folder.trials.glob("*/model/*.safetensors")}
+    assert kept == {Path(one.run).name for one in (found.trials[0], *found.repeats[-2:])}
+
+
+def test_trial_whose_checkpoint_was_removed_starts_again_if_it_is_promoted_later(trainer: Trainer, tmp_path: Path):
+    rates = [1e-3, 9e-4, 8e-4, 7e-4, 6e-3, 7e-3, 8e-3, 9e-3]
+    space = {"training.learning_rate": rates}
+    halving = {"factor": 2, "rungs": 1}
+    folder = write(tmp_path / "search", space=space, sampler="grid", trials=4, keep=1, halving=halving)
+    assert [state for state, *_ in search(folder).values()].count("paused") == 2
+    trainer.steps = 0
+    after = extend(folder, 8)
+    assert [number for number, (state, *_) in after.items() if state == "finished"] == [1, 2, 3, 4]
+    assert {steps for state, *_, steps in after.values() if state == "finished"} == {STEPS}
+    assert trainer.steps == 2 * STEPS + sum(steps for number, (*_, steps) in after.items() if number > 4)
+
+
+def test_what_could_still_be_tried_is_counted(trainer: Trainer, tmp_path: Path):
+    space = {"training.learning_rate": [1e-4, 1e-3], "training.weight_decay": [0.0, 0.1]}
+    folder = write(tmp_path / "search", space=space, trials=3)
+    search(folder)
+    assert report.report(folder).left == 1
+    extend(folder, 9)
+    assert report.report(folder).left == 0
+    assert len(found(folder)) == 4
+    assert report.report(write(tmp_path / "endless")).left is None
+
+
+def reasons(folder: RunFolder, trainer: Trainer) -> list[str]:
+    """Why each trial is training, as the report says while it does."""
+    said = []
+
+    def look(trial: RunFolder) -> None:
+        lock = take_lock(trial.lock)
+        found = report.report(folder)
+        os.close(lock)
+        said.extend(one.reason for one in (*found.trials, *found.repeats) if one.state == "running")
+
+    trainer.before = look
+    search(folder)
+    return said
+
+
+def test_reason_is_what_the_sampler_has_really_known(trainer: Trainer, tmp_path: Path):
+    """Three of nine trials must have results; one has failed, so the fourth is drawn by chance as well."""
+    trainer.fails = lambda values: len(trainer.started) == 2
+    said = reasons(write(tmp_path / "search", sampler="tpe", trials=5), trainer)
+    assert said == [
+        *(f"drawn by chance: TPE did not have enough results yet ({count})" for count in (0, 1, 1, 2)),
+        "proposed by TPE from the results of 3 trials",
+    ]
+
+
+def test_promoted_trial_is_compared_with_those_that_have_come_as_far(trainer: Trainer, tmp_path: Path):
+    said = reasons(write(tmp_path / "search", trials=4, halving={"factor": 2, "rungs": 1}), trainer)
+    assert said[:3] == [
+        "drawn by chance",
+        "drawn by chance",
+        "promoted at rung 1 of 1: it is number 1 of the 2 trials that have come so far",
+    ]
+
+
+def test_combinations_of_a_grid_are_counted_without_the_runs_with_new_seeds(trainer: Trainer, tmp_path: Path):
+    space = {"training.learning_rate": [1e-4, 1e-3], "training.weight_decay": [0.0, 0.1]}
+    folder = write(tmp_path / "search", space=space, sampler="grid", trials=2, confirm={"best": 1, "seeds": 2})
+    assert reasons(folder, trainer)[:2] == ["combination 1 of the grid", "combination 2 of the grid"]
+    plan.write_section(folder, plan.read_plan(folder).section.model_copy(update={"trials": 3}))
+    assert reasons(folder, trainer)[0] == "combination 3 of the grid"
+
+
+def test_trial_that_waits_in_the_queue_is_not_called_training(trainer: Trainer, tmp_path: Path):
+    folder, seen = write(tmp_path / "search", trials=1), []
+
+    def look(trial: RunFolder) -> None:
+        lock = take_lock(trial.lock)
+        trial.queued.write_text("{}")
+        seen.append(report.report(folder).trials[0])
+        trial.queued.unlink()
+        os.close(lock)
+
+    trainer.before = look
+    search(folder)
+    assert [(one.state, one.reason) for one in seen] == [("queued", "drawn by chance")]
+
+
+def test_cost_is_told_beside_a_full_grid(trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By the seconds that the steps took: 9 trials of 10 seconds each for 12 of 36 steps or more, beside 5 × 2."""
+    monkeypatch.setattr("backend.search.trials.active_seconds", lambda found: 10.0)
+    folder = write(tmp_path / "search", trials=9, halving={"factor": 3, "rungs": 1}, confirm={"best": 1, "seeds": 2})
+    search(folder)
+    found = report.report(folder)
+    whole = [one.total_steps / one.steps * 10 for one in found.trials]
+    assert found.full_seconds == pytest.approx(sum(whole))
+    assert (found.combinations, found.samples) == (10, 5)
+    assert found.grid_seconds == pytest.approx(10 * sum(whole) / 9)
+    assert (found.seconds, found.confirmation_seconds) == (110.0, 20.0)
+    words = (
+        "the trials took 2 minutes, and the runs with new seeds 20 seconds; training all of these trials through would"
+    )
+    assert words in report.format_report(found)
+    assert "a full grid of 10 trials (5 values of each continuous range) about" in report.format_report(found)
+
+
+class Lab:
+    """Another machine: what is asked of it, and whether it can be reached."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, list[str]]] = []
+        self.failures = 0
+
+    def start(self, spec: RunSpec, name: str, options: list[str]) -> tuple[str, RemoteRun]:
+        if self.failures:
+            self.failures -= 1
+            raise NoConnection("no connection to {name}: it is off", name=name)
+        self.asked.append(("start", spec.name, options))
+        return spec_file.dump(spec.model_dump(mode="json")), RemoteRun(name, f"/there/{spec.name}")
+
+    def resume(self, folder: RunFolder, remote: RemoteRun, options: list[str]) -> str:
+        self.asked.append(("resume", Path(remote.run).name, options))
+        return ""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    write_machines({"lab": Machine(address="me@lab")})
+    found = Lab()
+    monkeypatch.setattr(driver.starting, "start", found.start)
+    monkeypatch.setattr(driver.starting, "resume", found.resume)
+    monkeypatch.setattr(driver, "RECONNECT_SECONDS", 0.0)
+    return found
+
+
+def test_trials_start_and_continue_on_the_machine(trainer: Trainer, lab: Lab, tmp_path: Path):
+    here = search(write(tmp_path / "here", trials=4, halving={"factor": 2, "rungs": 1}))
+    folder = write(tmp_path / "search", trials=4, halving={"factor": 2, "rungs": 1}, machine="lab")
+    assert search(folder) == here
+    assert lab.asked[:3] == [
+        ("start", "sentiment-trial-001", ["--pause-after", "0.5"]),
+        ("start", "sentiment-trial-002", ["--pause-after", "0.5"]),
+        ("resume", "sentiment-trial-002", []),
+    ]
+    assert {one.remote_run().machine for path in folder.trials.iterdir() if (one := RunFolder(path)).remote_run()} == {
+        "lab"
+    }
+    assert folder.claimed_devices() in (None, frozenset())
+
+
+def test_machine_that_is_off_for_a_while_costs_no_trial(trainer: Trainer, lab: Lab, tmp_path: Path):
+    lab.failures = 3
+    folder = write(tmp_path / "search", trials=2, machine="lab")
+    assert [state for state, *_ in search(folder).values()] == ["finished"] * 2
+    said = [event.message for event in landmarks(folder.events) if isinstance(event, events.Warned)]
+    assert said == ["no connection to lab: it is off"]
+
+
+def test_machine_that_was_forgotten_ends_the_search_before_its_first_trial(trainer: Trainer, lab: Lab, tmp_path: Path):
+    folder = write(tmp_path / "search", trials=2, machine="gone")
+    assert driver.run(folder) == 1
+    (end,) = (event for event in landmarks(folder.events) if isinstance(event, events.RunFinished))
+    assert "there is no machine gone" in end.message
+    assert not lab.asked
 
 
 def test_failed_trial_does_not_end_the_search(trainer: Trainer, tmp_path: Path):

@@ -104,7 +104,7 @@ def test_what_is_drawn_lies_in_its_range(low: float, width: float, form: str, nu
     parameters = read_space({"training.warmup": {form: ends}})
     found = propose(section(), parameters, number, [], greater=True)
     assert found is not None
-    value = found["training.warmup"]
+    value = found.settings["training.warmup"]
     assert ends[0] <= value <= ends[1]
     assert isinstance(value, int if form.endswith("int") else float)
 
@@ -113,8 +113,9 @@ def run_search(sampler: str, count: int) -> list[Observation]:
     """A search for the learning rate 1e-4 and rank 8, without any training."""
     observations: list[Observation] = []
     for number in range(1, count + 1):
-        settings = propose(section(sampler), read_space(SPACE), number, observations, greater=False)
-        assert settings is not None
+        found = propose(section(sampler), read_space(SPACE), number, observations, greater=False)
+        assert found is not None
+        settings = found.settings
         value = abs(settings["training.learning_rate"] - 1e-4) + (settings["adapter.rank"] != 8)
         observations.append(Observation(settings, "finished", value))
     return observations
@@ -125,7 +126,8 @@ def test_proposal_depends_on_nothing_but_the_earlier_trials(sampler: str):
     observations = run_search(sampler, 8)
     assert observations == run_search(sampler, 8)
     again = propose(section(sampler), read_space(SPACE), 6, observations[:5], greater=False)
-    assert again == observations[5].settings
+    assert again is not None
+    assert again.settings == observations[5].settings
 
 
 @pytest.mark.slow
@@ -152,9 +154,9 @@ def test_nothing_is_proposed_twice():
     few = read_space({"adapter.rank": [4, 8, 16], "training.drop_last": [True, False]})
     observations: list[Observation] = []
     for number in range(1, 7):
-        settings = propose(section("tpe"), few, number, observations, greater=True)
-        assert settings is not None
-        observations.append(Observation(settings, "finished", 0.5))
+        found = propose(section("tpe"), few, number, observations, greater=True)
+        assert found is not None
+        observations.append(Observation(found.settings, "finished", 0.5))
     assert len({str(one.settings) for one in observations}) == 6
     assert propose(section("tpe"), few, 7, observations, greater=True) is None
 
@@ -171,3 +173,40 @@ def test_paused_and_failed_trials_are_told_as_well():
         study = space.make_study(parameters, observations, greater=True)
         states = [trial.state.name for trial in study.get_trials(deepcopy=False)]
     assert states == ["PRUNED", "FAIL", "RUNNING"]
+
+
+SETTINGS = {"training.learning_rate": 1e-4, "adapter.rank": 8}
+
+
+@pytest.mark.parametrize(
+    ("sampler", "states", "source"),
+    [
+        ("random", ["finished"] * 9, ("chance", 0)),
+        ("tpe", ["finished"] * 2, ("chance", 2)),
+        ("tpe", ["finished"] * 3, ("results", 3)),
+        ("tpe", ["finished"] * 2 + ["paused"], ("results", 3)),
+        ("tpe", ["finished"] * 2 + ["failed", "running"], ("chance", 2)),
+        ("tpe", [], ("chance", 0)),
+    ],
+    ids=str,
+)
+def test_proposal_says_what_it_comes_from(sampler: str, states: list[str], source: tuple[str, int]):
+    """A sampler learns once three of eight trials have results; those that failed or still train are none."""
+    values = [{**SETTINGS, "training.learning_rate": 1e-4 * (number + 1)} for number in range(len(states))]
+    observations = [
+        Observation(
+            one, state, 0.5 if state in ("finished", "paused") else None, {111: 0.5} if state == "paused" else {}
+        )
+        for one, state in zip(values, states, strict=True)
+    ]
+    found = propose(section(sampler), read_space(SPACE), len(states) + 1, observations, greater=True)
+    assert found is not None
+    assert (found.source, found.results) == source
+
+
+def test_combination_that_was_left_is_called_that():
+    few = read_space({"adapter.rank": [4, 8, 16]})
+    observations = [Observation({"adapter.rank": rank}, "finished", 0.5) for rank in (4, 16)]
+    found = propose(section("random"), few, 3, observations, greater=True)
+    assert found is not None
+    assert found.settings == {"adapter.rank": 8}

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import entropy
 
 from backend.contract import spec_file
+from backend.contract.heads import IGNORE
 from backend.contract.metrics import beats_rule, is_at_chance
 from backend.contract.resources import resource
 from backend.contract.run.events import EvaluationFinished, PlanMade, RunFinished
@@ -18,11 +19,16 @@ from backend.data.rows import Rows
 from backend.metrics.metric import Predictions
 from backend.preflight.auto_settings import TrainingSize
 from backend.preflight.resolve import resolve
+from backend.tasks.causal_lm import CausalLm
+from backend.tasks.causal_lm import Settings as CausalSettings
 from backend.tasks.multiple_choice import MultipleChoice
 from backend.tasks.multiple_choice import Settings as ChoiceSettings
 from backend.tasks.seq2seq_lm import Seq2SeqLm
 from backend.tasks.seq2seq_lm import Settings as WritingSettings
+from backend.tasks.task import learned_scores
 from backend.tasks.text_classification import Settings, TextClassification, constant_scores
+from backend.tasks.token_classification import Settings as TagSettings
+from backend.tasks.token_classification import TokenClassification
 from backend.training.chance import other_settings
 from backend.training.event_log import read_events
 from backend.training.loop import run
@@ -109,6 +115,28 @@ def test_the_commonest_place_is_the_rule_of_choices():
     task = MultipleChoice(ChoiceSettings(first_choice="0"))
     facts = {"labels_are": task.fit(rows, columns)["labels_are"]}
     assert task.trivial_scores(rows, columns, facts) == {"accuracy": 0.75}
+
+
+def test_the_commonest_tag_is_the_rule_of_tags_without_a_scheme():
+    rows = made({"words": ["a b c", "d e"], "tags": ["NOUN NOUN VERB", "DET NOUN"]})
+    task, columns = TokenClassification(TagSettings(scheme="none")), {"tokens": "words", "tags": "tags"}
+    found = task.trivial_scores(rows, columns, {"scheme": "none"})
+    of_one_tag = pa.table({"actual": rows.table["tags"], "prediction": ["NOUN NOUN NOUN", "NOUN NOUN"]})
+    own = task.score(Predictions(of_one_tag), {"scheme": "none"})
+    assert found == pytest.approx({"accuracy": own["accuracy"], "f1": own["f1"]})
+    assert found["accuracy"] == 3 / 5
+    assert task.trivial_scores(rows, columns, {"scheme": "BIO"}) == {"f1": 0.0}
+
+
+def test_how_often_tokens_occur_is_the_rule_of_language_models():
+    """After the first token of each, 5 occurs twice, 6 once, and 7 never; one is added to all of the ids up to 7."""
+    train = pa.table({"labels": pa.array([[9, 5, 5], [9, 6, IGNORE]], pa.list_(pa.int32()))})
+    held_out = pa.table({"labels": pa.array([[9, 5], [], [9, 7]], pa.list_(pa.int32()))})
+    found = learned_scores(CausalLm(CausalSettings()), train, held_out)
+    counts = np.array([1] * 5 + [3, 2, 1])
+    assert found["loss"] == pytest.approx(-np.log(counts / counts.sum())[[5, 7]].mean())
+    assert found["perplexity"] == pytest.approx(np.exp(found["loss"]))
+    assert learned_scores(CausalLm(CausalSettings()), train, held_out.slice(1, 1)) == {}
 
 
 def test_a_run_with_other_numbers_is_tried_with_the_usual_ones():
