@@ -85,7 +85,14 @@ def start(folder: RunFolder, spec: RunSpec, **_: object) -> SimpleNamespace:
     return SimpleNamespace(wait=lambda: 0)
 
 
-def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False, listed: DeviceList | None = None) -> RunOutcome:
+def _attempt(
+    folder: RunFolder,
+    spec: RunSpec,
+    *,
+    pause: float | None = None,
+    queue: bool = False,
+    listed: DeviceList | None = None,
+) -> RunOutcome:
     """`train.attempt` with the engine process in this one, between the records that its supervisor would write."""
     if queue or folder.life() == "alive":
         return _attempt_of_a_supervisor(folder, spec, queue=queue, listed=listed)
@@ -94,6 +101,7 @@ def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False, listed: D
     try:
         folder.check(to_write=True)
         folder.clear_requests()
+        folder.set_pause(pause)
         number = folder.next_attempt()
         folder.write_process_record(ProcessRecord(number, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
         code = _train(folder, spec)

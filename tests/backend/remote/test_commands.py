@@ -117,7 +117,7 @@ def test_folder_that_exists_is_refused_before_a_run_starts_there(burnish: Burnis
 def _check_whole_run(burnish: Burnish, runs: Path, spec: Path, place: Path, until: Until) -> None:
     here = burnish("train", spec, "--run-folder", runs / "here")
     there = burnish("train", spec, "--on", "lab", "--run-folder", runs / "there", "--json")
-    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
     near, far = RunFolder(runs / "there"), run_folders(place / "runs")[0]
     assert losses(near) == losses(RunFolder(runs / "here"))
     assert near.predictions().read_bytes() == (runs / "here" / "predictions.csv").read_bytes()
@@ -201,7 +201,7 @@ def _check_search(burnish: Burnish, runs: Path, spec: Path, place: Path) -> None
     spec.write_text(spec_file.dump(values), encoding="utf-8")
     here = burnish("search", spec, "--run-folder", runs / "here", "--json")
     there = burnish("search", spec, "--on", "lab", "--run-folder", runs / "there", "--json")
-    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
     near, far = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
     for entries in ("trials", "repeats"):
         own = [[(one["trial"], one["state"], one["settings"], one["metric"], one["steps"]) for one in found[entries]] for found in (near, far)]  # fmt: skip
