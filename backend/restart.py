@@ -4,6 +4,7 @@ import os
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from backend.contract.messages import message, plural
 from backend.contract.processes import INTERRUPTIONS
@@ -14,6 +15,10 @@ from backend.contract.safe_text import parse_json
 LAST_BYTES = 1_000_000
 """Of the events, in which the last one is."""
 LAST_LOG_BYTES = 20_000
+MAX_PREEMPTIONS = 20
+"""Restarts in a row, without a new checkpoint, of a run whose node a cluster takes back."""
+LOSSES = {"lost_for_memory": "memory", "preempted": "preemption", "node_lost": "node", "lost": ""}
+"""Code of the event with which an engine process ends after the death of a process elsewhere → `ExitRecord.killed_by` of that one."""
 LOST_HOST = b"JAX distributed service detected fatal errors"
 """What JAX prints before it aborts a process because another host is gone."""
 
@@ -72,6 +77,15 @@ def killed_by(returncode: int, before: MemoryKills) -> str:
     return ""
 
 
+def killed_elsewhere(folder: RunFolder, started: float) -> str | None:
+    """The same of a process on another computer, whose death the engine process has told of and then died of itself; else None."""
+    if folder.remote.exists():  # what its events tell is not of the mirror
+        return None
+    last = _last_event(folder)
+    is_told = last.get("event") == "Warned" and isinstance(last.get("time"), int | float) and last["time"] >= started
+    return LOSSES.get(str(last.get("code"))) if is_told else None
+
+
 def death_words(number: int, killed_by: str, log: Path) -> str:
     """How a process ended that got this signal."""
     name = signal.Signals(number).name
@@ -99,6 +113,10 @@ def kill_words(killed_by: str) -> str:
     """How a process ended that got SIGKILL; see `ExitRecord.killed_by`."""
     if killed_by == "memory":
         return message("the engine process was killed (SIGKILL), because the system ran out of memory")
+    if killed_by == "preemption":
+        return message("the cluster took back a node of the run")
+    if killed_by == "node":
+        return message("a node of the run, or the cluster's process on it, is gone")
     if killed_by == "signal":
         return message(
             "the engine process was killed (SIGKILL) by a person or another program; the system had enough memory"
@@ -110,33 +128,45 @@ def restart_after(folder: RunFolder, record: ProcessRecord, returncode: int, kil
     """The record of the attempt that follows by itself on one that died so; None if the run ends here.
 
     A death is a signal that nobody asked for. Out of memory twice without a new checkpoint would be out of memory a third time.
+    A node that a cluster takes back says nothing about the run, so it does not count as one of `max_restarts`.
     """
     if returncode >= 0 or signal.Signals(-returncode).name in (*INTERRUPTIONS, "SIGINT"):
         return None
     if not folder.exists() or folder.open_request() in ENDS or _has_said_its_end(folder, record.started):
         return None
     progress = newest_progress(folder)
-    before = record.restarts if progress == record.checkpoint else 0
+    before, preemptions = (record.restarts, record.preemptions) if progress == record.checkpoint else (0, 0)
+    following = replace(
+        record, attempt=record.attempt + 1, engine_pid=0, checkpoint=progress, restarts=before, preemptions=preemptions,
+        died_of=-returncode, killed_by=killed_by,
+    )  # fmt: skip
+    if killed_by == "preemption":
+        is_tried = record.max_restarts > 0 and preemptions < MAX_PREEMPTIONS
+        return replace(following, preemptions=preemptions + 1) if is_tried else None
     if before >= (record.max_restarts if progress else min(1, record.max_restarts)):
         return None
     if before and killed_by == record.killed_by == "memory":
         return None
-    return replace(
-        record, attempt=record.attempt + 1, engine_pid=0, checkpoint=progress, restarts=before + 1, died_of=-returncode, killed_by=killed_by
-    )  # fmt: skip
+    return replace(following, restarts=before + 1)
 
 
 def _has_said_its_end(folder: RunFolder, started: float) -> bool:
     """Whether the attempt's last event says how it ended: what a library does while the process exits may crash."""
     if folder.remote.exists():  # its events bear another computer's clock
         return False
+    last = _last_event(folder)
+    return last.get("event") == "RunFinished" and isinstance(last.get("time"), int | float) and last["time"] >= started
+
+
+def _last_event(folder: RunFolder) -> dict[str, Any]:
+    """The values of the last event; none if there is none, or only half of it."""
     try:
         with open_unlinked(folder.events) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
-            last = parse_json(file.read().splitlines()[-1])
-        return last["event"] == "RunFinished" and last["time"] >= started
-    except (OSError, ValueError, LookupError, TypeError):  # there is none
-        return False
+            found = parse_json(file.read().splitlines()[-1])
+    except (OSError, ValueError, LookupError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def newest_progress(folder: RunFolder) -> int:

@@ -187,7 +187,8 @@ def _attempt(folder: RunFolder, command: Sequence[str], record: ProcessRecord, s
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
         _print_error(message("the engine left {left} processes behind, and they were killed", left=left))
-    ended_by = restart.killed_by(returncode, memory_kills)
+    if (ended_by := restart.killed_elsewhere(folder, began)) is None:
+        ended_by = restart.killed_by(returncode, memory_kills)
     why = stopping.message(returncode, ended_by)
     return ExitRecord(record.attempt, returncode, time.time(), why, stopping.state(returncode), ended_by)
 

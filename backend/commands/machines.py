@@ -53,11 +53,14 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     reports = starting.StartReports(
         screen.report(stages["read"]), screen.report(stages["send"]), lambda: screen.start_stage(stages["start"])
     )
+
+    def make_copy(text: str, remote: RemoteRun) -> RunFolder:
+        return new_run.write_copy(text, spec.name, remote, arguments.run_folder)
+
     try:
-        text, remote = starting.start(spec, arguments.on, options, reports)
+        return starting.start(spec, arguments.on, options, make_copy, reports)
     finally:
         screen.close()
-    return new_run.write_copy(text, spec.name, remote, arguments.run_folder)
 
 
 def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
@@ -76,12 +79,14 @@ def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace
 
 def move_run(folder: RunFolder, arguments: Namespace) -> None:
     """Move a run that is not running to the machine `--on`, or here. Raises InputError."""
-    from backend.remote import moving
+    from backend.remote import move
 
     screen, stages = _progress_screen(arguments)
-    reports = moving.Reports(*(screen.report(stages[part]) for part in ("read", "send", "fetch")))
+    reports = move.Reports(*(screen.report(stages[part]) for part in ("read", "send", "fetch")))
     try:
-        moving.move(folder, arguments.on, reports)
+        if (remote := folder.remote_run()) is not None and remote.is_adopted and remote.machine != arguments.on:
+            arguments.changes = move.name_own_files(folder, remote, arguments.on, arguments.changes)
+        move.move(folder, arguments.on, reports)
         screen.start_stage(stages["start"])
     finally:
         screen.close()
@@ -317,7 +322,7 @@ def _adopt(arguments: Namespace) -> int:
     values = spec_file.parse(found.spec)
     title = values.get("name") if isinstance(values, dict) else None
     folder = new_run.write_copy(
-        found.spec, str(title or Path(place).name), RemoteRun(name, found.run), arguments.run_folder
+        found.spec, str(title or Path(place).name), RemoteRun(name, found.run, is_adopted=True), arguments.run_folder
     )
     new_run.launch(folder, HardwareSection()).returncode = 0  # it outlives this process on purpose
     if arguments.json:

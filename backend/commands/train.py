@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from backend.commands import consents, follow, joining, machines, new_run, window
+from backend.commands import consents, follow, join, machines, new_run, window
 from backend.commands.command import (
     Command,
     add_changes,
@@ -121,11 +121,11 @@ def _train(arguments: Namespace) -> int:
     if arguments.on is not None:
         return _follow_mirror(machines.start_remote_run(spec, arguments), arguments)
     position = engine_choice.position(spec)
-    joining.require_folder(position, arguments.run_folder)
+    join.require_folder(position, arguments.run_folder)
     _refuse_queue_of_hosts(position, arguments)
     if not position.is_first:
         new_run.agree_to_code(spec, arguments)  # each host has its own consents
-        folder = joining.join(arguments.run_folder, position)
+        folder = join.join(arguments.run_folder, position)
         return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
     prepared = new_run.prepare(spec, arguments)
     return _run(new_run.write_run(prepared, arguments.run_folder), prepared.spec, arguments, prepared.listed)
@@ -170,7 +170,7 @@ def _resume(arguments: Namespace) -> int:
         return _start_submitted(folder, arguments)
     spec = _spec_to_resume(folder, arguments)
     return _run(
-        folder if (position := engine_choice.position(spec, folder)).is_first else joining.join(folder.path, position),
+        folder if (position := engine_choice.position(spec, folder)).is_first else join.join(folder.path, position),
         spec,
         arguments,
     )
@@ -204,7 +204,7 @@ def _start_submitted(folder: RunFolder, arguments: Namespace) -> int:
     position = engine_choice.position(spec, folder)
     if not position.is_first:
         new_run.agree_to_code(spec, arguments)
-        joined = joining.join(folder.path, position)
+        joined = join.join(folder.path, position)
         return _run(joined, resolve.read_run(joined), arguments)
     prepared = new_run.prepare(spec, arguments)
     checks.write_spec(folder, prepared)

@@ -86,7 +86,12 @@ def _is_here(name: str) -> bool:
 
 def is_public(host: str) -> bool:
     """Whether a host can be reached from everywhere; one whose name is unknown is not reached at all."""
+    return any(ipaddress.ip_address(one).is_global for one in find_addresses(host))
+
+
+def find_addresses(host: str) -> list[str]:
+    """The addresses of a host, which may be one itself; none if its name is unknown."""
     with suppress(OSError, ValueError), allow_network():  # the user named it
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
-        return any(ipaddress.ip_address(one).is_global for one in found)
-    return False
+        found = [str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)]
+        return [*dict.fromkeys(one for one in found if ipaddress.ip_address(one))]
+    return []

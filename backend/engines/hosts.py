@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from backend.contract.messages import message
 
+OPEN = "BURNISH_OPEN_COORDINATOR"
+"""Environment variable with which the user agrees to processes that meet at a public address; no spec can."""
 TCP = "tcp://"
 """Before the address at which processes meet, if that is not a file."""
 

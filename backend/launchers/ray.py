@@ -32,6 +32,7 @@ from backend.contract.run.folder import (
 from backend.contract.safe_files import read_unlinked
 from backend.contract.safe_text import parse_json
 from backend.contract.spec import HardwareSection, RunSpec
+from backend.engines.hosts import OPEN
 from backend.launchers.local import Local, explain_failed_start
 from backend.remote import ray_jobs
 from backend.remote.ray_worker import MISSING, WORKERS
@@ -104,15 +105,16 @@ def _train(folder: RunFolder, spec: RunSpec) -> "int | tuple[int, Death]":
     with _cluster():
         resources = _resources(folder, spec, count)
         _warn_of_wait(folder, resources, count)
-        for watch in (_end_while_waiting, _save_before_nodes_leave):
-            threading.Thread(target=watch, args=(folder,), daemon=True).start()
+        leaving = set[str]()
+        for watch, *more in ((_end_while_waiting,), (_save_before_nodes_leave, leaving)):
+            threading.Thread(target=watch, args=(folder, *more), daemon=True).start()
         try:
             return int(_trainer(folder, spec, count, resources).fit().return_value)
         except WorkerGroupError as error:
-            return _find_death(error.worker_failures)
+            return _find_death(error.worker_failures, had_notice=bool(leaving))
         except PreemptionError as error:
             rank = next(iter(error.preemption_info.preempted_ranks), 0)
-            return rank, Death(-signal.SIGKILL, sentence=message("the cluster took its node away"))
+            return rank, Death(-signal.SIGKILL, "preemption", is_elsewhere=True)
         except (TrainingFailedError, RayError) as error:
             raise RunFailed(
                 "Ray could not train the run ({error})", "ray", error=redact(first_line(error)),
@@ -202,6 +204,7 @@ def _trainer(folder: RunFolder, spec: RunSpec, count: int, resources: Mapping[st
         "run": str(folder.path),
         "attempt": record.attempt if record else 0,
         "are_hosts": are_hosts,
+        "is_open": os.environ.get(OPEN) == "1",
         "environment": {"OMP_NUM_THREADS": f"{resources['CPU']:.0f}", **spec.hardware.environment},
     }
     return DataParallelTrainer(
@@ -233,22 +236,39 @@ def _worker_function() -> Callable[[dict[str, Any]], int]:
     return work
 
 
-def _find_death(failures: Mapping[int, Exception]) -> "tuple[int, Death]":
-    """The process that died first, as far as Ray knows, and how."""
+def _find_death(failures: Mapping[int, Exception], *, had_notice: bool = False) -> "tuple[int, Death]":
+    """The process that died first, as far as Ray knows, and how. The others end with an error of their own, because it is gone."""
     from backend.training.processes import Death
 
-    ranks = sorted(failures, key=lambda rank: not isinstance(failures[rank], ChildProcessError))
-    rank = ranks[0] if ranks else 0
-    error = failures.get(rank)
+    causes = {rank: getattr(error, "health_check_failure", error) for rank, error in failures.items()}
+    rank = min(causes, key=lambda rank: _order(causes[rank]), default=0)
+    error = causes.get(rank)
     if isinstance(error, ChildProcessError):
         returncode, killed_by = error.args
-        return rank, Death(int(returncode), str(killed_by))
-    if type(error).__module__.partition(".")[0] == "ray":
-        return rank, Death(-signal.SIGKILL, sentence=message("its node, or Ray's process on it, is gone"))
+        return rank, Death(int(returncode), str(killed_by), is_elsewhere=True)
+    if _is_of_ray(error):
+        how = "node"
+        if type(error).__name__ == "OutOfMemoryError":
+            how = "memory"
+        elif had_notice or getattr(error, "preempted", False):
+            how = "preemption"
+        return rank, Death(-signal.SIGKILL, how, is_elsewhere=True)
     if isinstance(error, ModuleNotFoundError):
         return rank, Death(1, sentence=message("Burnish is not installed on its node in {folder}", folder=_ROOT))
-    sentence = error.args[1] if isinstance(error, FileNotFoundError) and error.args[:1] == (MISSING,) else str(error)
+    sentence = error.args[1] if isinstance(error, OSError) and error.args[:1] == (MISSING,) else str(error)
     return rank, Death(1, sentence=redact(str(sentence)))
+
+
+def _order(error: Exception) -> int:
+    if type(error).__name__ == "OutOfMemoryError" or getattr(error, "preempted", False):
+        return 0
+    if isinstance(error, ChildProcessError):
+        return 1 if int(error.args[0]) < 0 else 3
+    return 2 if _is_of_ray(error) else 4
+
+
+def _is_of_ray(error: Exception | None) -> bool:
+    return type(error).__module__.partition(".")[0] == "ray"
 
 
 def _end_while_waiting(folder: RunFolder) -> None:
@@ -265,15 +285,15 @@ def _end_while_waiting(folder: RunFolder) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _save_before_nodes_leave(folder: RunFolder) -> None:
-    """Ask for a checkpoint when the cluster is about to take nodes away, such as spot instances.
+def _save_before_nodes_leave(folder: RunFolder, known: set[str]) -> None:
+    """Ask for a checkpoint when the cluster is about to take nodes away, such as spot instances; `known` are those so far.
 
     Ray Train has a notice of its own, but that is a barrier, which every worker must reach as often.
     """
     from ray._private.state import state  # as Ray Train does
     from ray.exceptions import RayError
 
-    record, known, problem = folder.process_record(), set[str](), ""
+    record, problem = folder.process_record(), ""
     while True:
         try:
             leaving = set(state.get_draining_nodes())

@@ -4,18 +4,17 @@ It stores files, starts runs with this computer's own commands, and sends back w
 has its own supervisor, so it continues when the agent ends.
 """
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from backend.contract import consents
 from backend.contract.errors import InputError, describe_system_error
@@ -23,7 +22,8 @@ from backend.contract.messages import message
 from backend.contract.processes import STARTED_BY_AGENT, python_command
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import RunFinished
-from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, new_run_folder, write_json
+from backend.contract.run.folder import ENDS, REQUESTS, RunFolder, write_json
+from backend.contract.run.job import SUBMITTING
 from backend.contract.run.lock import RunLocked, take_lock
 from backend.contract.safe_files import MAX_SPEC, is_file_name, open_unlinked, read_unlinked, user_path, write_whole
 from backend.contract.safe_text import parse_json
@@ -31,20 +31,18 @@ from backend.contract.versions import CONTRACT_VERSION, installed_versions
 from backend.data.removal import remove
 from backend.remote import protocol, schedulers
 from backend.remote.job import Job
-from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, INCOMPLETE, PIECE, RECORDS, RESULTS, ConnectionLost
-from backend.remote.tree import check_digest, check_files, check_tree
+from backend.remote.protocol import CHECKPOINTS, EVENTS, GROWING, PIECE, RECORDS, RESULTS, ConnectionLost
+from backend.remote.store import SCRATCH, FileStore, remove_old
+from backend.remote.tree import check_files
 
 POLL_SECONDS = 0.25
 """How often a growing run is read: an event should be in the window within two seconds."""
-KEPT_SECONDS = 7 * 86400.0
-"""How long a file that was half sent waits for the rest."""
 ORIGIN = "origin.json"
 """In a run that was moved here: which run of which computer it was."""
 BEAT_SECONDS = 5.0
 """How often the agent sends a sign of life when it has nothing else to send."""
 
-PIECES_TO_FLUSH = 16
-"""Pieces of a copied file after which the disk is waited for: for all of a large file that could take minutes."""
+Found = TypeVar("Found")
 
 
 def run(folder: str) -> int:
@@ -61,22 +59,26 @@ class _Agent:
     """Answers one connection."""
 
     def __init__(self, folder: Path, reader: IO[bytes], writer: IO[bytes]) -> None:
-        self._runs, self._files, self._trees = folder / "runs", folder / "files", folder / "data"
+        self._runs = folder / "runs"
         self._aside = folder / "moving"
         """Runs that are here as a whole, but belong to nobody until the other side has recorded where they are."""
+        self._starting = folder / "starting"
+        """A lock for each run that was started or continued lately."""
         self._folder, self._reader, self._writer = folder, reader, writer
         self._last_sent = 0.0
+        self._store = FileStore(folder, self._beat, self._beside)
 
     def serve(self) -> None:
         """Greet, then answer messages in order. Raises ConnectionLost at the end."""
-        for folder in (self._runs, self._files, self._trees, self._aside):
+        for folder in (self._runs, self._aside, self._starting):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._remove_old_pieces()
+        self._store.remove_old()
+        remove_old([*self._starting.iterdir(), *self._aside.glob(f"{SCRATCH}*")])
         self._inbox = protocol.Inbox(self._reader)
         self._writer.write(protocol.GREETING_LINE)
         free = shutil.disk_usage(self._folder).free
         versions = installed_versions(("burnish", "torch", "jax", "ray"))
-        self._send(protocol.Greeting(contract_version=CONTRACT_VERSION, versions=versions, folder=str(self._folder), free_bytes=free))  # fmt: skip
+        self._send(protocol.Greeting(contract_version=CONTRACT_VERSION, versions=versions, folder=str(self._folder), free_bytes=free, moving=self._moving()))  # fmt: skip
         while True:
             received = self._wait_for_message()
             try:
@@ -85,6 +87,9 @@ class _Agent:
                 self._send(protocol.Refused(reason=str(error)))
             except OSError as error:
                 self._send(protocol.Refused(reason=describe_system_error(error) or str(error)))
+
+    def _moving(self) -> dict[str, str]:
+        return {path.name: _origin(path) for path in sorted(self._aside.iterdir()) if RunFolder(path).exists()}
 
     def _wait_for_message(self) -> tuple[protocol.AnyMessage, bytes]:
         while (received := self._inbox.take(BEAT_SECONDS)) is None:
@@ -99,30 +104,47 @@ class _Agent:
         if time.monotonic() - self._last_sent >= BEAT_SECONDS:
             self._send(protocol.Alive())
 
+    def _beside(self, work: Callable[[], Found]) -> Found:
+        """Do the work in a thread, and send signs of life meanwhile. If the connection is lost, the work is done all the same."""
+        with ThreadPoolExecutor(1) as threads:
+            working, is_lost = threads.submit(work), False
+            while True:
+                try:
+                    return working.result(None if is_lost else BEAT_SECONDS / 2)
+                except TimeoutError:
+                    if working.done():  # it is the work's own error
+                        raise
+                try:
+                    self._beat()
+                except ConnectionLost:
+                    is_lost = True
+
     def _answer(self, received: protocol.AnyMessage, content: bytes) -> None:
         match received:
             case protocol.GetMissing(files=files):
-                self._send(protocol.Missing(files={digest: size for digest in files if (size := self._held(digest)) is not None}))  # fmt: skip
+                self._send(protocol.Missing(files={digest: size for digest in files if (size := self._store.held(digest)) is not None}))  # fmt: skip
             case protocol.PutPiece():
-                self._put(received, content)
+                self._store.put(received, content)
             case protocol.Start():
                 self._start(received)
             case protocol.Resume():
                 self._resume(received)
             case protocol.Receive():
                 self._receive(received)
-            case protocol.Release(run=run, script=script):
-                self._release(self._run(run), script)
+            case protocol.Release(run=run, origin=origin, script=script):
+                self._release(self._run(run), origin, script)
             case protocol.Forget(run=run):
                 _remove(self._aside / RunFolder(run).name)
                 self._send(protocol.Done())
-            case protocol.Discard(files=files):
-                self._discard(files)
+            case protocol.Discard(files=files, run=run, script=script):
+                if run:
+                    self._withdraw(self._new_run(run), script)
+                self._store.discard(files)
                 self._send(protocol.Done())
             case protocol.EndNow(run=run, script=script):
                 self._end_now(self._run(run), script)
             case protocol.ListDevices(script=script):
-                self._send(schedulers.check(script, self._folder, self._beat) if script else _list_devices())
+                self._send(self._beside(lambda: schedulers.check(script, self._folder)) if script else _list_devices())
             case protocol.AskConsent(code=code):
                 known = {one.code for one in consents.read()}
                 self._send(protocol.Consent(agreed=known.issuperset(code)))
@@ -135,141 +157,103 @@ class _Agent:
             case _:
                 raise InputError("the agent does not know what to do with this message; update Burnish")
 
-    # Files, kept by the digest of their content
-
-    def _held(self, digest: str) -> int | None:
-        """Bytes of an incomplete file; None if it is complete."""
-        path = self._files / check_digest(digest)
-        if path.exists():
-            return None
-        with suppress(FileNotFoundError):
-            return path.with_suffix(INCOMPLETE).stat().st_size
-        return 0
-
-    def _put(self, piece: protocol.PutPiece, content: bytes) -> None:
-        """Store a piece. Only a refusal is answered, so that the sender need not wait after each piece."""
-        path = self._files / check_digest(piece.digest)
-        if path.exists():  # another connection was faster
-            return
-        part = path.with_suffix(INCOMPLETE)
-        part.touch(0o600)
-        with part.open("r+b") as file:
-            file.seek(piece.offset)
-            file.write(content)
-            if piece.offset + len(content) < piece.total:
-                return
-            file.flush()
-            os.fsync(file.fileno())
-        found = hashlib.sha256()
-        with part.open("rb") as file:
-            while content := file.read(PIECE):
-                found.update(content)
-                self._beat()
-        if found.hexdigest() != piece.digest:
-            part.unlink()
-            raise InputError("a file was damaged on its way, or changed while it was sent; try again")
-        part.replace(path)
-
-    def _discard(self, files: list[str]) -> None:
-        """Delete what is incomplete of these files, and those of which no tree consists."""
-        for digest in files:
-            path = self._files / check_digest(digest)
-            path.with_suffix(INCOMPLETE).unlink(missing_ok=True)
-            with suppress(FileNotFoundError):
-                if path.stat().st_nlink == 1:
-                    path.unlink()
-
-    def _remove_old_pieces(self) -> None:
-        """Delete incomplete files for which nobody has come back."""
-        for path in self._files.glob(f"*{INCOMPLETE}"):
-            with suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > KEPT_SECONDS:
-                    path.unlink()
-
-    def _build(self, tree: str, files: Mapping[str, str]) -> None:
-        """The folder `tree` with these files, unless it is there."""
-        folder = self._trees / check_tree(tree, files)
-        if folder.exists():
-            return
-        with tempfile.TemporaryDirectory(dir=self._trees) as scratch:
-            made = Path(scratch) / "tree"
-            for name, digest in files.items():
-                path = made.joinpath(*name.split("/"))
-                path.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    path.hardlink_to(self._files / digest)
-                except OSError:  # not every file system has hard links
-                    self._copy(self._files / digest, path)
-            made.rename(folder)
-
-    def _copy(self, source: Path, target: Path) -> None:
-        """Copy a file to disk, piece by piece: the other side gives up on an agent that is silent for long."""
-        with source.open("rb") as read, target.open("wb") as written:
-            for number in count(1):
-                content = read.read(PIECE)
-                written.write(content)
-                if not content or number % PIECES_TO_FLUSH == 0:
-                    written.flush()
-                    os.fsync(written.fileno())
-                self._beat()
-                if not content:
-                    return
-
     # Runs
 
     def _start(self, asked: protocol.Start) -> None:
         for tree, files in asked.trees.items():
-            self._build(tree, files)
-        if asked.script:
-            self._start_job(asked)
-            return
+            self._store.build(tree, files)
+        folder = self._new_run(asked.run)
+        with self._alone(folder) as lock:
+            if not _was_started(folder):
+                if asked.script:
+                    self._start_job(folder, asked)
+                else:
+                    self._start_here(folder, asked, lock)
+            self._send(_started(folder))
+
+    def _new_run(self, name: str) -> RunFolder:
+        """The folder of a run that was not started, or only lately. Raises InputError for what is no name."""
+        if not is_file_name(name):
+            raise InputError("{name} is not a name of a run; update Burnish", name=repr(name))
+        return RunFolder(self._runs / name)
+
+    @contextmanager
+    def _alone(self, folder: RunFolder) -> Iterator[int]:
+        """Be the only one that starts this run, and hold its lock: the agent of a connection that was lost may not have finished."""
+        path = self._starting / folder.name
+        while True:
+            try:
+                lock = take_lock(path)
+                break
+            except RunLocked:
+                self._beat()
+        os.utime(path)  # it is not old
+        try:
+            yield lock
+        finally:
+            os.close(lock)
+
+    def _start_here(self, folder: RunFolder, asked: protocol.Start, lock: int) -> None:
+        if folder.path.exists():  # whoever began this was killed
+            _remove(folder.path)
         with tempfile.TemporaryDirectory() as scratch:
             spec = Path(scratch) / "spec.yaml"
             spec.write_text(asked.spec, encoding="utf-8")
-            self._report_started(["train", str(spec), *asked.options])
+            self._run_command(
+                ["train", str(spec), "--run-folder", str(folder.path), *asked.options, "--detach", "--json"], lock
+            )
 
-    def _start_job(self, asked: protocol.Start) -> None:
-        folder = new_run_folder(self._runs, asked.name)
+    def _start_job(self, folder: RunFolder, asked: protocol.Start) -> None:
+        folder.path.mkdir(exist_ok=True)
         try:
             write_whole(folder.spec, asked.spec.encode())
-            schedulers.submit(folder, asked.script, asked.options)
-        except BaseException:
+            self._beside(lambda: schedulers.submit(folder, asked.script, asked.options))
+        except BaseException:  # without the folder, a job that was taken all the same ends at once
             shutil.rmtree(folder.path)
             raise
-        self._send(_started(folder))
+
+    def _withdraw(self, folder: RunFolder, script: str) -> None:
+        """End and delete a run that has been started just now, if it has."""
+        with self._alone(folder):
+            if not folder.path.exists():
+                return
+            if (job := schedulers.job_of(folder, script)) is not None:
+                job.stop()
+            elif folder.life() == "alive":
+                self._run_command(["stop", str(folder.path), "--now"])
+            _remove(folder.path)
 
     def _resume(self, asked: protocol.Resume) -> None:
         folder = self._run(asked.run)
-        is_alive = _life(folder, schedulers.job_of(folder, asked.script)) == "alive"
-        has_changes = not {"--set", "--engine"}.isdisjoint(asked.options)
-        if is_alive and has_changes:
-            raise InputError("{name}: this run is in progress; pause it before you change it", name=folder.name)
-        if is_alive or (_has_finished(folder) and not has_changes):  # the copy still lacks what came last
+        with self._alone(folder) as lock:
+            job = schedulers.job_of(folder, asked.script)
+            is_alive = self._beside(lambda: _life(folder, job)) == "alive"
+            has_changes = not {"--set", "--engine"}.isdisjoint(asked.options)
+            if is_alive and has_changes:
+                raise InputError("{name}: this run is in progress; pause it before you change it", name=folder.name)
+            if is_alive or (_has_finished(folder) and not has_changes):  # the copy still lacks what came last
+                pass
+            elif asked.script:
+                self._beside(lambda: schedulers.submit(folder, asked.script, asked.options))
+            else:
+                folder.job.unlink(missing_ok=True)
+                self._run_command(["resume", str(folder.path), *asked.options, "--detach", "--json"], lock)
             self._send(_started(folder))
-        elif asked.script:
-            schedulers.submit(folder, asked.script, asked.options)
-            self._send(_started(folder))
-        else:
-            folder.job.unlink(missing_ok=True)
-            self._report_started(["resume", str(folder.path), *asked.options])
 
     def _end_now(self, folder: RunFolder, script: str) -> None:
         if (job := schedulers.job_of(folder, script)) is not None:
-            job.stop()
+            self._beside(job.stop)
         else:
             self._run_command(["stop", str(folder.path), "--now"])
         self._send(protocol.Done())
 
-    def _report_started(self, arguments: list[str]) -> None:
-        said = self._run_command([*arguments, "--detach", "--json"])
-        self._send(_started(RunFolder(json.loads(said.splitlines()[-1])["run"])))
-
-    def _run_command(self, arguments: list[str]) -> bytes:
-        """What a command of this computer prints. Raises InputError with the sentence of one that fails."""
+    def _run_command(self, arguments: list[str], *locks: int) -> None:
+        """Run a command of this computer, which holds these locks as long. Raises InputError with the sentence of one that fails."""
         environment = {**os.environ, "BURNISH_RUNS": str(self._runs), STARTED_BY_AGENT: "1"}
-        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
-                python_command("backend", *arguments), stdin=subprocess.DEVNULL, stdout=printed, stderr=said, env=environment
+                python_command("backend", *arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, env=environment,
+                pass_fds=locks if os.name != "nt" else (),
             )  # fmt: skip
             try:
                 while process.poll() is None:
@@ -279,10 +263,9 @@ class _Agent:
                 process.kill()
                 process.wait()
                 raise
-            for file in (printed, said):
-                file.seek(0)
             if process.returncode == 0:
-                return printed.read()
+                return
+            said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else message("burnish {name} failed without an error message", name=arguments[0])
         raise InputError("{reason}", reason=reason)
@@ -299,15 +282,15 @@ class _Agent:
         if not is_file_name(asked.name) or not all(map(protocol.is_moved, asked.files)):
             raise InputError("this is not what a run consists of; update Burnish")
         for tree, files in asked.trees.items():
-            self._build(tree, files)
+            self._store.build(tree, files)
         name = self._free_name(asked.name, asked.origin)
-        with tempfile.TemporaryDirectory(dir=self._aside) as scratch:
+        with tempfile.TemporaryDirectory(dir=self._aside, prefix=SCRATCH) as scratch:
             made = RunFolder(Path(scratch) / name)
             made.path.mkdir()
             for file, digest in asked.files.items():
                 path = made.path.joinpath(*file.split("/"))
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._copy(self._files / digest, path)  # not a link: the run goes on writing
+                self._store.copy(digest, path)  # not a link: the run goes on writing
             write_json(made.path / ORIGIN, {"origin": asked.origin})
             made.record_attempt_elsewhere(asked.attempt, ends_well=asked.ends_well)
             made.check(to_write=True)
@@ -317,7 +300,7 @@ class _Agent:
         flush_folder(self._aside)
         shared = {digest for files in asked.trees.values() for digest in files.values()}
         for digest in set(asked.files.values()) - shared:
-            (self._files / digest).unlink(missing_ok=True)
+            self._store.forget(digest)
         self._send(protocol.Started(run=str(self._runs / name), spec=""))
 
     def _free_name(self, name: str, origin: str) -> str:
@@ -329,7 +312,7 @@ class _Agent:
                 return found
         raise AssertionError
 
-    def _release(self, folder: RunFolder, script: str) -> None:
+    def _release(self, folder: RunFolder, origin: str, script: str) -> None:
         from backend.models.saved_model import flush_folder  # as above
 
         job = schedulers.job_of(folder, script)
@@ -343,6 +326,7 @@ class _Agent:
             raise InputError("{name}: this run is in progress; pause it before you move it", name=folder.name) from None
         try:
             _remove(self._aside / folder.name)
+            write_json(folder.path / ORIGIN, {"origin": origin})
             moved = RunFolder(folder.path.rename(self._aside / folder.name))
         finally:
             os.close(lock)
@@ -364,13 +348,16 @@ class _Agent:
         folder = self._run(asked.run)
         offsets, files = dict(asked.offsets), {name: tuple(at) for name, at in asked.files.items()}
         job, requests = schedulers.job_of(folder, asked.script), list[str]()
-        resolved = ""
+        resolved = trouble = ""
         if asked.only_ended and _life(folder, job) == "alive":
             raise InputError("{name}: this run is in progress; pause it before you move it", name=folder.name)
         while True:
             life = _life(folder, job)  # before the last look, so that nothing is missed
             if job is not None and job.has_changed:
                 self._send(protocol.JobChanged(record=job.record))
+            if job is not None and job.trouble != trouble:
+                self._send(protocol.JobUnknown(reason=job.trouble))
+                trouble = job.trouble
             if job is not None and folder.process_record() is not None and (spec := _started(folder).spec) != resolved:
                 self._send(protocol.SpecResolved(spec=spec))
                 resolved = spec
@@ -385,6 +372,7 @@ class _Agent:
                     raise InputError("the agent does not know this request; update Burnish")
                 requests.append(received[0].request)
             _make_requests(folder, job, requests)
+            self._beat()  # asking a scheduler may take long
         self._send_files(folder, (*RESULTS, *(CHECKPOINTS if asked.checkpoints else ())), files)
         self._send(_describe_end(folder, life, job))
 
@@ -425,6 +413,13 @@ class _Agent:
             offset += len(content)
             if not content or offset >= total:
                 return
+
+
+def _was_started(folder: RunFolder) -> bool:
+    """Whether a new run has a process, or a job that its scheduler has taken."""
+    job = folder.job_record()
+    has_job = job is not None and job.job != "" and job.state != SUBMITTING
+    return has_job or folder.process_record() is not None or folder.is_carried()
 
 
 def _origin(aside: Path) -> str:

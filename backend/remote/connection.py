@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import TypeVar
@@ -17,6 +18,8 @@ from backend.contract.errors import InputError
 from backend.contract.machines import Machine, find_machine
 from backend.contract.messages import message
 from backend.contract.rpc.machines import MachineState
+from backend.contract.run.folder import RunFolder, host_id
+from backend.contract.run.lock import RunLocked, hold_lock
 from backend.contract.safe_files import MB, open_regular, user_path
 from backend.contract.safe_text import one_line
 from backend.contract.versions import same_major
@@ -24,10 +27,12 @@ from backend.remote import protocol, schedulers
 from backend.remote.protocol import PIECE, ConnectionLost, Report
 
 CONNECT_SECONDS = 20
+ASK_AGAIN_SECONDS = (1.0, 5.0, 20.0)
+"""Before each new connection to ask whether a run has started, if the connection was lost meanwhile."""
 SILENCE_SECONDS = 45.0
 """The agent sends something every five seconds. If nothing arrives for this long, the connection counts as lost."""
 END_SECONDS = 5.0
-MOST_LINES, LONGEST_ERROR = 100, 10_000
+MAX_LINES, LONGEST_ERROR = 100, 10_000
 """Of what is printed to stderr, the last lines are kept."""
 _NOT_FOUND = (126, 127)
 """What a shell exits with if a command is not there, or is not a program."""
@@ -62,7 +67,7 @@ class Connection:
         self._writer = process.stdin
         self._inbox = protocol.Inbox(process.stdout, after=protocol.GREETING_LINE)
         self._last_received = time.monotonic()
-        self._errors: deque[str] = deque(maxlen=MOST_LINES)
+        self._errors: deque[str] = deque(maxlen=MAX_LINES)
         self._error_reader = threading.Thread(target=self._read_errors, daemon=True)
         self._error_reader.start()
 
@@ -242,15 +247,58 @@ def connect(name: str, machine: Machine) -> Iterator[tuple[Connection, protocol.
         connection.close()
 
 
+class StartUnknown(Exception):
+    """Whether a run has started there is not known, because of this."""
+
+
+@dataclass
+class Sending:
+    """What a machine is sent."""
+
+    files: Collection[str]
+    """By digest."""
+    run: str = ""
+    """The name of the run that is about to start there."""
+    script: str = ""
+    """Its job; see `protocol.Start`."""
+
+
 @contextmanager
-def discarding(name: str, files: Collection[str]) -> Iterator[None]:
-    """If the user cancels what is sent meanwhile, delete it there: what is incomplete of these files, by digest, and what nothing uses."""
+def discarding(name: str, files: Collection[str]) -> Iterator[Sending]:
+    """If the user cancels what is sent meanwhile, delete it there: what is incomplete of these files, by digest, and what nothing uses.
+
+    A run that has started there meanwhile is ended and deleted. Raises StartUnknown if that cannot be done.
+    """
+    sent = Sending(files)
     try:
-        yield
+        yield sent
     except (KeyboardInterrupt, SystemExit):
-        with suppress(InputError), connect_by_name(name) as (machine, _):
-            machine.ask(protocol.Discard(files=sorted(files)), protocol.Done)
+        try:
+            with connect_by_name(name) as (machine, _):
+                machine.ask(protocol.Discard(files=sorted(sent.files), run=sent.run, script=sent.script), protocol.Done)
+        except InputError as error:
+            if sent.run:
+                raise StartUnknown(str(error)) from None
         raise
+
+
+def start(name: str, connection: Connection, question: protocol.Start) -> protocol.Started:
+    """Start a run. If the connection is lost before the answer, ask again over another one, which starts no second run.
+
+    Raises InputError if the run is refused, StartUnknown if there is no connection any more.
+    """
+    try:
+        return connection.ask(question, protocol.Started)
+    except ConnectionLost as error:
+        reason = str(error)
+    for seconds in ASK_AGAIN_SECONDS:
+        time.sleep(seconds)
+        try:
+            with connect(name, find_machine(name)) as (again, _):
+                return again.ask(question, protocol.Started)
+        except ConnectionLost as error:
+            reason = str(error) or reason
+    raise StartUnknown(reason or message("the connection ended"))
 
 
 def is_approved(name: str, code: Collection[str]) -> bool:
@@ -264,11 +312,27 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
     """As `connect`, for commands: finds the machine, and every failure is an InputError with one sentence."""
     machine = find_machine(name)
     try:
-        with connect(name, machine) as found:
-            yield found
+        with connect(name, machine) as (connection, greeting):
+            for run, origin in greeting.moving.items():
+                if _has_left(origin, f"{greeting.folder}/runs/{run}"):
+                    with suppress(InputError):
+                        connection.ask(protocol.Forget(run=run), protocol.Done)
+            yield connection, greeting
     except ConnectionLost as error:
         reason = str(error) or message("the connection ended")
         raise NoConnection("no connection to {name}: {reason}", name=name, reason=reason) from None
+
+
+def _has_left(origin: str, place: str) -> bool:
+    """Whether a run that is put aside at `place` is needed no more: its move has ended here, or has failed, and nobody could say so."""
+    host, _, path = origin.partition(":")
+    folder = RunFolder(path)
+    if host != host_id() or not path or not folder.exists():
+        return False
+    with suppress(RunLocked, OSError), hold_lock(folder.lock):  # else it is being moved just now
+        remote = folder.remote_run()
+        return remote is None or remote.run != place
+    return False
 
 
 def check(name: str) -> MachineState:

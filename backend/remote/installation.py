@@ -21,7 +21,7 @@ from backend.contract.safe_files import MB, open_regular
 from backend.contract.safe_text import one_line, parse_json
 from backend.remote import installer
 from backend.remote.connection import describe_failure, remote_command
-from backend.remote.protocol import MOST_NOISE, PIECE
+from backend.remote.protocol import MAX_NOISE, PIECE
 
 Report = Callable[[str, int, int, str], None]
 """Called with the part that is in progress, what is done, of how much, and the unit."""
@@ -170,9 +170,9 @@ class _Channel:
             self._writer.write(b"%d\n%s" % (len(source), source))
             self._writer.flush()
         skipped = 0
-        while (line := self._reader.readline(MOST_NOISE)) != installer.GREETING_LINE:
+        while (line := self._reader.readline(MAX_NOISE)) != installer.GREETING_LINE:
             skipped += len(line)
-            if not line or skipped > MOST_NOISE:
+            if not line or skipped > MAX_NOISE:
                 raise self._lost()
 
     def read(self) -> dict[str, Any]:

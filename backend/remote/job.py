@@ -1,5 +1,6 @@
 """The job of a run on a cluster: when its scheduler is asked, and how a pending job is cancelled."""
 
+import secrets
 import shlex
 import time
 from abc import ABC, abstractmethod
@@ -11,6 +12,14 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.job import JobRecord
+
+TROUBLE_PATIENCE = 10
+"""How many times less often a scheduler is asked that refuses to answer, such as for a token that has expired."""
+
+
+def new_job_name() -> str:
+    """A name for a job, given before it is submitted: so it can be looked up even if nobody hears whether it was taken."""
+    return f"burnish-{secrets.token_hex(6)}"
 
 
 class Job(ABC):
@@ -24,6 +33,8 @@ class Job(ABC):
         """The scheduler's own word, such as RUNNING; empty if it is not known yet."""
         self.has_changed = False
         """Whether the last call of `poll` found something new in the record."""
+        self.trouble = ""
+        """Why the scheduler refuses to say anything about the job, if it does; the run itself may be well."""
         self._end_state = ""
         """In which the run ends, because the job was cancelled for it."""
         self._poll_seconds = poll_seconds
@@ -32,7 +43,7 @@ class Job(ABC):
     def poll(self) -> None:
         """Ask the scheduler, if it was not asked lately."""
         self.has_changed = False
-        if time.monotonic() - self._asked < self._poll_seconds:
+        if time.monotonic() - self._asked < self._poll_seconds * (TROUBLE_PATIENCE if self.trouble else 1):
             return
         self._asked, before = time.monotonic(), self.record
         self._look_up()

@@ -34,7 +34,7 @@ MIRRORED = "mirror"
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds between two attempts to connect again."""
 RECORD_BYTES = 10_000_000
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 """Of a run, with those that it has deleted meanwhile."""
 
 
@@ -113,6 +113,7 @@ class _Mirror:
         """Half a line, or the one that says how the run ended, which waits for the model and the predictions."""
         self._asked: set[str] = set()
         self._reported = ""
+        self._job_trouble = ""
         self._arriving = ("", 0, 0)
         """The file of which pieces arrive, how many bytes are here, and how many it has."""
         self._connected: float | None = None
@@ -148,6 +149,8 @@ class _Mirror:
                     case protocol.JobChanged(record=record):
                         self._folder.write_job_record(record)
                         self._asked.clear()  # a job that is queued again starts without the requests to the one before
+                    case protocol.JobUnknown(reason=reason):
+                        self._report_job(one_line(reason))
                     case protocol.SpecResolved(spec=spec):
                         self._take_spec(spec)
                     case protocol.Ended(life="lost") if self._may_restart():
@@ -261,6 +264,22 @@ class _Mirror:
                 self._write_log(f"{sentence}\n")
                 self._append(events.encode(events.Warned(time=time.time(), code="connection_lost", message=sentence)))
 
+    def _report_job(self, reason: str) -> None:
+        """Say once that the cluster refuses to tell of the job, and once that it does so again."""
+        if reason == self._job_trouble:
+            return
+        self._job_trouble = reason
+        machine = self._remote.machine
+        sentence = (
+            message(
+                "{machine}: {reason}. The run goes on; Burnish keeps asking", machine=machine, reason=reason.rstrip(".")
+            )
+            if reason
+            else message("{machine}: the cluster answers again", machine=machine)
+        )
+        code = "job_unknown" if reason else "job_known"
+        self._append(events.encode(events.Warned(time=time.time(), code=code, message=sentence)))
+
     def _report_return(self) -> None:
         if self._reported:
             self._reported = ""
@@ -357,7 +376,7 @@ class _Mirror:
 
     def _expect_file(self, name: str, total: int) -> None:
         """Make room for a file. Raises OSError if there is none, InputError if there are too many files."""
-        if len(self._state.files) >= MOST_FILES:
+        if len(self._state.files) >= MAX_FILES:
             raise InputError("{machine} sent more files than a run has; is it still your machine?", machine=self._remote.machine)  # fmt: skip
         if total > shutil.disk_usage(self._folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

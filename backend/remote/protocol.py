@@ -17,7 +17,7 @@ from backend.contract.safe_text import one_line
 
 GREETING_LINE = b"burnish agent 1\n"
 """The first line of the agent. Whatever a login shell prints before it is skipped."""
-MOST_NOISE = 1_000_000
+MAX_NOISE = 1_000_000
 """Bytes that a login shell may print before the agent greets."""
 LONGEST_LINE = 16_000_000
 """Of a message: a model's folder has hundreds of files, a data folder thousands."""
@@ -61,12 +61,13 @@ class PutPiece(Message, frozen=True, tag=True):
 
 
 class Start(Message, frozen=True, tag=True):
-    """Start a run of this spec. `trees` are the folders that it names: tree → relative name → digest."""
+    """Start a run of this spec, unless it has been started. `trees` are the folders that it names: tree → relative name → digest."""
 
     spec: str
     trees: dict[str, dict[str, str]]
+    run: str
+    """The name of its folder, which no other run has: so whoever asks again, because an answer was lost, starts no second run."""
     options: list[str] = []
-    name: str = ""
     script: str = ""
     """The job that starts the run (`schedulers.script_of`); empty to start it directly."""
 
@@ -100,6 +101,8 @@ class Release(Message, frozen=True, tag=True):
     """Put a run that is not running aside, because another computer takes it; whatever asks for it brings it back."""
 
     run: str
+    origin: str = ""
+    """As in Receive."""
     script: str = ""
     """As in Start."""
 
@@ -111,9 +114,13 @@ class Forget(Message, frozen=True, tag=True):
 
 
 class Discard(Message, frozen=True, tag=True):
-    """Delete what has arrived of these incomplete files, by digest: they are no longer wanted."""
+    """Delete what has arrived of these incomplete files, by digest: they are no longer wanted. End and delete the run that needed them."""
 
     files: list[str]
+    run: str = ""
+    """As in Start."""
+    script: str = ""
+    """As in Start."""
 
 
 class EndNow(Message, frozen=True, tag=True):
@@ -190,6 +197,8 @@ class Greeting(Message, frozen=True, tag=True):
     folder: str
     """The machine's folder, absolute."""
     free_bytes: int
+    moving: dict[str, str] = {}
+    """Name of each run that was put aside → its origin, as in Receive."""
 
 
 class Missing(Message, frozen=True, tag=True):
@@ -224,6 +233,12 @@ class JobChanged(Message, frozen=True, tag=True):
     """What is known of the run's job is no longer the same."""
 
     record: JobRecord
+
+
+class JobUnknown(Message, frozen=True, tag=True):
+    """Why the scheduler refuses to say anything about the run's job, which may be well; empty once it answers again."""
+
+    reason: str
 
 
 class SpecResolved(Message, frozen=True, tag=True):
@@ -270,6 +285,7 @@ AnyMessage = (
     | Done
     | Piece
     | JobChanged
+    | JobUnknown
     | SpecResolved
     | Alive
     | Ended
@@ -371,7 +387,7 @@ class Inbox:
 
     def _skip_noise(self) -> None:
         skipped = 0
-        while self._after and (line := self._stream.readline(MOST_NOISE)) != self._after:
+        while self._after and (line := self._stream.readline(MAX_NOISE)) != self._after:
             skipped += len(line)
-            if not line or skipped > MOST_NOISE:
+            if not line or skipped > MAX_NOISE:
                 raise ConnectionLost("")

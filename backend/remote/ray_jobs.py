@@ -15,7 +15,7 @@ import stat
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,12 +28,13 @@ from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.messages import message, plural
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.job import PENDING, RUNNING, JobRecord
+from backend.contract.run.job import PENDING, RUNNING, SUBMITTING, JobRecord
 from backend.contract.safe_files import user_path, write_whole
 from backend.contract.safe_text import one_line, parse_json
 from backend.contract.versions import same_major
+from backend.engines.hosts import OPEN
 from backend.remote import protocol
-from backend.remote.job import Job, entrypoint, in_folder
+from backend.remote.job import Job, entrypoint, in_folder, new_job_name
 
 DESCRIPTION = "ray.json"
 """The file of a run's folder with what its job was made of; no secret is in it."""
@@ -41,16 +42,19 @@ OLDEST = (2, 60)
 """The oldest version of Ray whose Train the job's driver knows."""
 POLL_SECONDS = 1.0
 CALL_SECONDS = 15.0
-MOST_UNANSWERED = 5
+SUBMIT_TRIES = 3
+"""How often a job is submitted whose submission is not answered; Ray takes a job of the same number only once."""
+MAX_UNANSWERED = 5
 """Looks in a row without an answer, after which the run's own folder decides whether it is lost."""
 CHECK_SECONDS = 90.0
 """How long a test job may take."""
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """Of an answer."""
 TOKEN, TOKEN_PATH, TOKEN_FILE = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "~/.ray/auth_token"
 """Where Ray itself looks for the token, in this order."""
 _JOB = re.compile(r"burnish-[0-9a-f]{12}")
 _ENDS = ("SUCCEEDED", "FAILED", "STOPPED", "GONE")
+_NO_ACCESS = (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN)
 _OTHER_NAME = (62, 64)
 """OpenSSL's numbers for a certificate of another host name or IP address."""
 _NOT_FOUND = (126, 127)
@@ -105,22 +109,36 @@ def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     cluster = Cluster(description)
     cluster.connect()
     write_whole(folder.path / DESCRIPTION, script.encode())
-    before, job = folder.job_record(), f"burnish-{secrets.token_hex(6)}"
-    folder.write_job_record(JobRecord(job, scheduler="ray"))  # before the job could start
+    before, job = folder.job_record(), new_job_name()
+    if before is not None and before.state == SUBMITTING and before.scheduler == "ray" and _JOB.fullmatch(before.job):
+        found = cluster.look_up(before.job)
+        if found is not None and found.get("status") not in _ENDS:
+            folder.write_job_record(JobRecord(before.job, scheduler="ray"))
+            return
+        job = before.job if found is None else job
+    folder.write_job_record(JobRecord(job, SUBMITTING, scheduler="ray"))  # before the job could start
     try:
-        cluster.submit(job, entrypoint(description.setup, description.command, folder.path, options), folder.name)
+        cluster.submit(job, entrypoint(_setup(description), description.command, folder.path, options), folder.name)
+    except UnreachableError:  # it may have been taken all the same; whoever submits it again asks for the same number
+        raise
     except InputError:
         if before is not None:
             folder.write_job_record(before)
         raise
+    folder.write_job_record(JobRecord(job, scheduler="ray"))
 
 
-def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Devices:
+def _setup(description: Description) -> str:
+    """The set-up commands of a run's job; the consent to an open cluster holds for the addresses of its nodes too."""
+    return "\n".join(filter(None, [f"export {OPEN}=1" if description.open_cluster else "", description.setup]))
+
+
+def check(script: str, folder: Path) -> protocol.Devices:
     """Let the cluster run a small job in the machine's folder. Raises InputError with what is wrong."""
     description = read_description(script)
     cluster = Cluster(description)
     version = cluster.connect()
-    job, mark = f"burnish-{secrets.token_hex(6)}", f".check-{secrets.token_hex(6)}"
+    job, mark = new_job_name(), f".check-{secrets.token_hex(6)}"
     unwritable = message("the cluster may not write to {folder}; change its permissions", folder=folder)
     agent = (
         f"exec {shlex.quote(description.command)} _agent {shlex.quote(str(folder))} < /dev/null"  # it greets, and ends
@@ -129,7 +147,7 @@ def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Dev
     command = f"{{ true > {written}; }} 2> /dev/null || {{ echo {shlex.quote(unwritable)} >&2; exit 2; }}\n{agent}"
     cluster.submit(job, in_folder(description.setup, folder, command), "check")
     try:
-        state, details = _wait(cluster, job, beat)
+        state, details = _wait(cluster, job)
         log = cluster.read_log(job)
         if state != "SUCCEEDED":
             raise InputError("{reason}", reason=_reason(details, _last_line(log)))
@@ -160,13 +178,12 @@ def _check_versions(log: str) -> str:
     return one_line(", ".join(f"{name} {version}" for name, version in greeting.versions.items()))
 
 
-def _wait(cluster: "Cluster", job: str, beat: Callable[[], object]) -> tuple[str, dict[str, Any]]:
+def _wait(cluster: "Cluster", job: str) -> tuple[str, dict[str, Any]]:
     until = time.monotonic() + CHECK_SECONDS
     while time.monotonic() < until:
         details = cluster.look_up(job) or {}
         if (state := str(details.get("status"))) in _ENDS:
             return state, details
-        beat()
         time.sleep(POLL_SECONDS / 4)
     with suppress(InputError):
         cluster.stop(job)
@@ -192,9 +209,9 @@ class RayJob(Job):
         self.poll()
         if not folder.exists():
             return "ended"
-        if self._unanswered:
+        if self._unanswered or self.trouble:
             life = folder.life()
-            return life if life == "ended" or (life == "lost" and self._unanswered >= MOST_UNANSWERED) else "alive"
+            return life if life == "ended" or (life == "lost" and self._unanswered >= MAX_UNANSWERED) else "alive"
         if self.state not in _ENDS or folder.is_carried():
             return "alive"
         is_lost = self.state in ("FAILED", "GONE") and folder.process_record() and not folder.exit_record()
@@ -208,7 +225,10 @@ class RayJob(Job):
         except UnreachableError:
             self._unanswered += 1
             return
-        self._unanswered = 0
+        except InputError as error:  # such as a token that has expired: the run goes on, and people can renew it
+            self.trouble = str(error)
+            return
+        self._unanswered, self.trouble = 0, ""
         self._details = found or {}
         self.state = str(self._details.get("status")) if found else "GONE"
         if self.is_pending:
@@ -266,6 +286,7 @@ class Cluster:
 
     def connect(self) -> str:
         """Ray's version there. Raises InputError if it is too old, wants another token, or is open to strangers."""
+        self._token = ""
         code, content = self._call("GET", "/api/version", b"")
         if code == http.HTTPStatus.UNAUTHORIZED:
             self._token = read_token(self._address)
@@ -291,13 +312,21 @@ class Cluster:
         return version
 
     def submit(self, job: str, command: str, name: str) -> None:
-        """Submit a job under this number. Raises InputError."""
+        """Submit a job under this number. Raises InputError; if it is an UnreachableError, the job may have been taken."""
         values = {"entrypoint": command, "submission_id": job, "metadata": {"burnish_run": name}}
-        try:
-            self.ask("POST", "/api/jobs/", values)
-        except UnreachableError:  # it may have been submitted all the same
-            if self.look_up(job) is None:
-                raise
+        for tries_left in reversed(range(SUBMIT_TRIES)):
+            try:
+                self.ask("POST", "/api/jobs/", values)
+                return
+            except (
+                InputError
+            ) as error:  # the answer may have been lost, or Ray refuses the number because it has taken it
+                with suppress(InputError):
+                    if self.look_up(job) is not None:
+                        return
+                if not tries_left or not isinstance(error, UnreachableError):
+                    raise
+            time.sleep(POLL_SECONDS)
 
     def look_up(self, job: str) -> dict[str, Any] | None:
         """What Ray knows of a job; None if it does not know it. Raises InputError."""
@@ -338,6 +367,8 @@ class Cluster:
         if code == http.HTTPStatus.NOT_FOUND:
             return None
         if code != http.HTTPStatus.OK:
+            if code in _NO_ACCESS:  # the next call reads the token again, which may have been renewed
+                self._token, self._is_checked = "", False
             self._refuse(code, content)
         return _parse(content)
 
@@ -348,10 +379,10 @@ class Cluster:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with offline.allow_network(), self._web.open(request, timeout=CALL_SECONDS) as answer:  # the user named it
-                return answer.status, answer.read(MOST_BYTES)
+                return answer.status, answer.read(MAX_BYTES)
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, error.read(MOST_BYTES)
+                return error.code, error.read(MAX_BYTES)
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, ssl.SSLCertVerificationError) and reason.verify_code in _OTHER_NAME:
@@ -387,7 +418,7 @@ class Cluster:
             )
 
     def _refuse(self, code: int, content: bytes) -> NoReturn:
-        if code in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
+        if code in _NO_ACCESS:
             raise InputError(
                 "the Ray cluster at {address} does not accept your token; put the right one into {variable} or {file}",
                 address=self._address,

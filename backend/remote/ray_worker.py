@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from backend import process_tree, restart, supervisor
+from backend.contract import offline
 from backend.contract.messages import message
 from backend.contract.run.folder import INTERRUPTED_EXIT_CODE, RunFolder, write_json
 from backend.contract.safe_files import open_inside
+from backend.engines.hosts import OPEN
 
 WORKERS = "workers.json"
 """Which attempt has workers, and where the first one is."""
@@ -23,7 +25,7 @@ POLL_SECONDS = 0.2
 FENCE_SECONDS = 1.0
 """How often a worker looks whether its attempt is still the last one."""
 MISSING = "missing"
-"""The first word of an error that says what a worker's node lacks; only such plain values come back from it."""
+"""The first word of an error that says what is wrong with a worker's node; only such plain values come back from it."""
 
 
 def take_part(config: Mapping[str, Any]) -> int:
@@ -43,26 +45,38 @@ def take_part(config: Mapping[str, Any]) -> int:
         )
     with tempfile.TemporaryDirectory(prefix="burnish-") as place:
         is_one_node = context.get_local_world_size() == count
-        rendezvous = _meet(Path(place), rank, is_one_node, config["are_hosts"]) if count > 1 else ""
+        rendezvous = _meet(Path(place), rank, is_one_node, config) if count > 1 else ""
         if rank == 0:
             write_json(folder.path / WORKERS, {"attempt": config["attempt"], "node": socket.gethostname()})
         return _wait_for(folder, rank, count, rendezvous, config)
 
 
-def _meet(place: Path, rank: int, is_one_node: bool, are_hosts: bool) -> str:
-    """Where the processes meet: in a file, so that nothing listens, or at a port of the first, if they need one or are on several nodes."""
+def _meet(place: Path, rank: int, is_one_node: bool, config: Mapping[str, Any]) -> str:
+    """Where the processes meet: in a file, so that nothing listens, or at a port of the first, if they need one or are on several nodes.
+
+    Raises PermissionError if strangers could reach that port and the user has not agreed to it.
+    """
     from ray.train.collective import broadcast_from_rank_zero
 
     found = ""
     if rank == 0:
-        found = f"tcp://{_free_port(is_one_node)}" if are_hosts or not is_one_node else str(place / "rendezvous")
+        is_file = is_one_node and not config["are_hosts"]
+        found = str(place / "rendezvous") if is_file else f"tcp://{_free_port(is_one_node, config['is_open'])}"
     return broadcast_from_rank_zero(found)
 
 
-def _free_port(is_one_node: bool) -> str:
+def _free_port(is_one_node: bool, is_open: bool) -> str:
     import ray
 
     host = "127.0.0.1" if is_one_node else ray.util.get_node_ip_address()
+    if offline.is_public(host) and not is_open:
+        sentence = message(
+            "the nodes would meet at {host}, which can be reached from everywhere, and nobody is asked for a password there; give them "
+            "addresses that only they reach, or agree with {variable}=1 or the machine's --open-cluster",
+            host=host,
+            variable=OPEN,
+        )
+        raise PermissionError(MISSING, sentence)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         port = probe.getsockname()[1]

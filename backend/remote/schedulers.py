@@ -1,6 +1,6 @@
 """Jobs of a cluster, whichever scheduler it has: a run is submitted, followed and cancelled through these functions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +8,14 @@ from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_text import one_line
-from backend.remote import added_jobs, protocol, ray_jobs, slurm
+from backend.remote import plugin_jobs, protocol, ray_jobs, slurm
 from backend.remote.job import Job
 
 
 def check_known(name: str) -> None:
     """Raises InputError if there is no such scheduler here."""
     if name not in ("", "slurm", "ray"):
-        added_jobs.find(name)
+        plugin_jobs.find(name)
 
 
 def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:
@@ -31,22 +31,22 @@ def script_of(machine: Machine, spec: Mapping[str, Any]) -> str:
         case "ray":
             return ray_jobs.describe_job(machine)
         case _:
-            return added_jobs.describe_job(machine, spec)
+            return plugin_jobs.describe_job(machine, spec)
 
 
 def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     """Submit a job for the run; `options` are those of `burnish resume`. Raises InputError with the scheduler's reason."""
-    if (made := added_jobs.read(script)) is not None:
-        added_jobs.submit(folder, made, options)
+    if (described := plugin_jobs.read(script)) is not None:
+        plugin_jobs.submit(folder, described, options)
     else:
         (ray_jobs if ray_jobs.is_job(script) else slurm).submit(folder, script, options)
 
 
-def check(script: str, folder: Path, beat: Callable[[], object]) -> protocol.Devices:
-    """What the cluster offers. Raises InputError if it would refuse such a job. `beat` is called while it is waited for."""
-    if (made := added_jobs.read(script)) is not None:
-        return added_jobs.check(made)
-    return ray_jobs.check(script, folder, beat) if ray_jobs.is_job(script) else slurm.check(script)
+def check(script: str, folder: Path) -> protocol.Devices:
+    """What the cluster offers. Raises InputError if it would refuse such a job."""
+    if (described := plugin_jobs.read(script)) is not None:
+        return plugin_jobs.check(described)
+    return ray_jobs.check(script, folder) if ray_jobs.is_job(script) else slurm.check(script)
 
 
 def job_of(folder: RunFolder, script: str) -> Job | None:
@@ -58,8 +58,8 @@ def job_of(folder: RunFolder, script: str) -> Job | None:
     record = folder.job_record()
     if record is None or record.scheduler == "slurm":
         return slurm.job_of(folder)
-    if (made := added_jobs.read(script)) is not None:
-        return added_jobs.job_of(record, made)
+    if (described := plugin_jobs.read(script)) is not None:
+        return plugin_jobs.job_of(record, described)
     if record.scheduler != "ray":
         raise InputError(
             "{name} is a job of {scheduler}; give the machine that scheduler: burnish machines add NAME --scheduler {scheduler}",

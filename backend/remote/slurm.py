@@ -111,9 +111,10 @@ def batch_script(machine: Machine, spec: Mapping[str, Any]) -> str:
 def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
     """Submit a job for the run. Raises InputError with what Slurm says."""
     write_whole(folder.path / SCRIPT, script.encode())
-    if folder.job_record() is None:
+    is_new = folder.job_record() is None
+    if is_new:
         folder.write_job_record(JobRecord(""))  # before the job could start
-    number = _find_other(folder)  # an answer of Slurm may have been lost
+    number = "" if is_new else _find_other(folder)  # an answer of Slurm may have been lost
     if not number:
         answer = _call("sbatch", "--parsable", SCRIPT, *options, folder=folder.path)
         number = _last_line(answer.stdout).partition(";")[0]
@@ -125,11 +126,17 @@ def submit(folder: RunFolder, script: str, options: Sequence[str]) -> None:
 
 
 def _find_other(folder: RunFolder) -> str:
-    """The number of a job that was submitted for the run without anybody recording it; empty if there is none."""
-    try:
-        answer = _call("squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%T|%Z", folder=folder.path)
-    except InputError:  # sbatch will say what is missing
-        return ""
+    """The number of a job that was submitted for the run without anybody recording it; empty if there is none.
+
+    Raises InputError if Slurm does not say.
+    """
+    answer = _call("squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%T|%Z", folder=folder.path)
+    if answer.returncode:
+        raise InputError(
+            "Slurm does not say whether a job of {name} is in its queue already ({reason}); look with squeue --me, and try again",
+            name=folder.name,
+            reason=_last_line(answer.stderr),
+        )
     record = folder.job_record()
     for line in answer.stdout.splitlines():
         job, state, place = [*line.split("|", 2), "", ""][:3]

@@ -65,6 +65,11 @@ def prepare_upload(spec: RunSpec, report: Report) -> Upload:
     return upload
 
 
+def path_keys(spec: RunSpec) -> list[str]:
+    """The dotted keys by which a resolved spec names files of this computer."""
+    return [key for key, value in _spec_paths(spec.model_dump()).items() if _is_local(key, value)]
+
+
 def require_files(spec: RunSpec) -> None:
     """Raise InputError if something that the spec names is not on this computer."""
     _find_all(spec)

@@ -18,7 +18,7 @@ from backend.contract.messages import message
 from backend.contract.rpc.search import BASELINE
 from backend.contract.run import events
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.folder import ENDS, RunFolder, exit_code
+from backend.contract.run.folder import ENDS, RemoteRun, RunFolder, exit_code
 from backend.contract.spec import RunSpec
 from backend.contract.versions import CONTRACT_VERSION
 from backend.launchers import launcher
@@ -218,9 +218,13 @@ class Search:
             starting.resume(folder, remote, options)
             return
         assert self._plan.section.machine is not None
-        text, remote = starting.start(self._spec_of(trial), self._plan.section.machine, options)
-        folder.path.mkdir(parents=True, exist_ok=True)
-        starting.write_copy(folder, text, remote)
+
+        def make_copy(text: str, remote: RemoteRun) -> RunFolder:
+            folder.path.mkdir(parents=True, exist_ok=True)
+            starting.write_copy(folder, text, remote)
+            return folder
+
+        starting.start(self._spec_of(trial), self._plan.section.machine, options, make_copy)
 
     def _spec_of(self, trial: Trial) -> RunSpec:
         """Raises InputError."""

@@ -16,7 +16,7 @@ from backend.contract.run.folder import ENDS, RunFolder
 from backend.engines.hosts import EngineOfHosts, Position, Store, describe_wait
 from backend.training.background import Interrupted, run_beside
 
-Said = TypeVar("Said")
+Answer = TypeVar("Answer")
 
 WAIT_SECONDS = 0.5
 """How often a host that waits for a word looks whether another one has ended the run."""
@@ -73,7 +73,7 @@ class Hosts:
         self.agree(lambda: None)
         self.are_together = True
 
-    def agree(self, decide: Callable[[], Said]) -> Said:
+    def agree(self, decide: Callable[[], Answer]) -> Answer:
         """The result of `decide` on the first host, plain JSON; the others only wait for it."""
         if self._store is None:
             return decide()
@@ -96,7 +96,7 @@ class Hosts:
         if self._here.is_first:
             store.forget(f"said/{page - 1}")
 
-    def same(self, value: Any, otherwise: str) -> None:
+    def require_same(self, value: Any, otherwise: str) -> None:
         """Raises RunFailed with the sentence `otherwise` if `value`, plain JSON, differs from the first host's."""
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
@@ -120,7 +120,7 @@ class Hosts:
         if not self.are_together:
             raise Interrupted(_REQUESTS[state])
 
-    def cause(self, error: Exception, run: RunFolder) -> Exception:
+    def real_cause(self, error: Exception, run: RunFolder) -> Exception:
         """The real cause of an error: once another host is gone, joint computations fail with unrelated messages."""
         if self._store is None or not self._store.is_torn(error):
             return error

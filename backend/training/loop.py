@@ -69,7 +69,7 @@ def run(
             log.write(attempt.ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for debugging
-            attempt.write_failure(hosts.cause(requests.explain(error), whole))
+            attempt.write_failure(hosts.real_cause(requests.explain(error), whole))
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(attempt.ended.state, attempt.ended.message)
         log.close()

@@ -37,6 +37,8 @@ from backend.training.failures.failure import FailureContext, failure_event
 POLL_SECONDS = 0.1
 FAILED = exit_code("failed")
 PROCESS_LOST = "process_lost"
+_CODES = {killed_by: code for code, killed_by in restart.LOSSES.items()}
+"""With which the supervisor is told what it cannot see itself."""
 MEETING_SECONDS = 300.0
 """How long the hosts that a launcher starts together may take to start."""
 LEAVE_SECONDS = 20.0
@@ -57,6 +59,8 @@ class Death:
     """See `ExitRecord.killed_by`."""
     sentence: str = ""
     """What is known of it, if that is more than the code says."""
+    is_elsewhere: bool = False
+    """Whether it was on another computer, or in another control group, of which the supervisor sees nothing."""
 
 
 def run(folder: RunFolder) -> int:
@@ -75,7 +79,7 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
         return loop.run(folder)
     spec = read_run(folder)
     if count_hosts(spec.hardware) > 1:
-        return _be_host(folder, rank, count, rendezvous)
+        return _train_as_host(folder, rank, count, rendezvous)
     engine: EngineOfProcesses = registry.find("engine", spec.hardware.engine, "hardware.engine")
     try:
         with panics_as_errors():
@@ -96,7 +100,7 @@ def take_part(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
     return code
 
 
-def _be_host(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
+def _train_as_host(folder: RunFolder, rank: int, count: int, rendezvous: str) -> int:
     """Be one of a run's hosts, whose frameworks meet at that address; each but the first has a folder of its own."""
     own = folder.host(rank)
     own.path.mkdir(exist_ok=True)
@@ -192,7 +196,8 @@ def explain(folder: RunFolder, rank: int, death: Death, started: float) -> int:
         last = _own_words(folder, rank, step, started) or _found_dead(folder, rank, death, step)
         if _will_restart(folder, last, death):
             sentence = join("; ", filter(None, (last.message, last.hint)))
-            log.write(Warned(time=time.time(), code=PROCESS_LOST, message=sentence))
+            code = _CODES.get(death.killed_by, PROCESS_LOST) if death.is_elsewhere else PROCESS_LOST
+            log.write(Warned(time=time.time(), code=code, message=sentence))
             log.close()
             _die_of(-death.returncode)
         log.write(last)
@@ -259,14 +264,13 @@ def _found_dead(folder: RunFolder, rank: int, death: Death, step: int) -> RunFin
         how = message("the process was terminated by {name}", name=signal.Signals(-returncode).name)
     else:
         how = message("the process exited with code {returncode}", returncode=returncode)
+    sentence, context = message("rank {rank}: {sentence}", rank=rank, sentence=how), FailureContext(folder)
+    hint, mend = "" if death.sentence else _end_of_log(folder, rank), RunFix(resume=context.can_resume)
+    if death.killed_by == "memory":  # what helps a process that says so itself helps this one too
+        told = failure_event(RunFailed("{sentence}", "out_of_memory", sentence=sentence), step, context)
+        hint, mend = told.hint, told.mend or mend
     return RunFinished(
-        time=time.time(),
-        state="failed",
-        step=step,
-        message=message("rank {rank}: {sentence}", rank=rank, sentence=how),
-        code=PROCESS_LOST,
-        hint="" if death.sentence else _end_of_log(folder, rank),
-        mend=RunFix(resume=FailureContext(folder).can_resume),
+        time=time.time(), state="failed", step=step, message=sentence, code=PROCESS_LOST, hint=hint, mend=mend
     )
 
 

@@ -104,6 +104,12 @@ def _restart_words(folder: RunFolder, record: ProcessRecord | None, from_step: i
         "count": record.restarts,
         "most": record.max_restarts,
     }
+    if record.killed_by == "preemption":
+        return message(
+            "{reason}. Restarted from step {step}, which does not count as one of its {most} restarts",
+            **values,
+            step=from_step,
+        )
     if not from_step:
         return message("{reason}. Restarted from the beginning ({count} of {most})", **values)
     return message("{reason}. Restarted from step {step} ({count} of {most})", **values, step=from_step)

@@ -118,7 +118,7 @@ def set_up_run(
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = choose_device(folder, spec, engine_kind.devices)
-    hosts.same(
+    hosts.require_same(
         [choice.words, choice.precision],
         message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),
     )
@@ -136,7 +136,7 @@ def set_up_run(
         splits = replace(splits, rows={split: sample_rows(rows, few) for split, rows in splits.rows.items()})
     session = open_session(spec, splits, model, engine_kind.create())
     features = _tokenise(session, splits, stages, is_cached=not is_trial)
-    hosts.same(
+    hosts.require_same(
         {split: one.fingerprint for split, one in features.items()},
         message("reads different rows, or uses a different tokenizer"),
     )

@@ -25,7 +25,7 @@ CATCHES_EVERYTHING = {
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
     "backend/models/remote_code.py": "the code that comes with a model may raise anything while it is opened",
     "backend/mirrors/mirror.py": "the libraries of trackers raise anything, and the run must not notice",
-    "backend/remote/added_jobs.py": "a launcher of another package may raise anything when it is called",
+    "backend/remote/plugin_jobs.py": "a launcher of another package may raise anything when it is called",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",
 }
 """Beside the process entries: modules that may catch Exception once, and why nothing narrower will do."""

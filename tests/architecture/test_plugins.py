@@ -7,7 +7,7 @@ import pytest
 from backend.data.sources.source import Source
 from backend.engines.torch.optimizers.optimizer import OptimizerEntry
 from backend.registry import PLUGGED
-from backend.remote.added_jobs import JobLauncher
+from backend.remote.plugin_jobs import JobLauncher
 from backend.tasks.task import Task
 
 PROTOCOLS: dict[str, Any] = {"task": Task, "source": Source, "optimizer": OptimizerEntry, "launcher": JobLauncher}

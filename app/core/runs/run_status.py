@@ -205,7 +205,7 @@ def _fix_for_kill(record: ExitRecord, state: RunState) -> RunFix | None:
     """A fix for a kill without an event, as when memory runs out. It is unknown if more than smaller batches helps."""
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if (
-        record.killed_by == "signal"
+        record.killed_by not in ("", "memory")
         or plan is None
         or state.stage != "training"
         or _signal_name(-record.returncode) != "SIGKILL"

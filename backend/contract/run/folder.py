@@ -68,6 +68,8 @@ class ProcessRecord:
     """Signal that ended the attempt before this one, if the supervisor restarted the run because of it."""
     killed_by: str = ""
     """See `ExitRecord.killed_by`; of the attempt before this one."""
+    preemptions: int = 0
+    """How many restarts in a row, not counted in `restarts`, had no other reason than that a cluster took its node back."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,10 @@ class ExitRecord:
     state: str = ""
     """A value of ENDS if the attempt ended before there was an engine that could say so by an event."""
     killed_by: str = ""
-    """Of a process that was killed: `memory` if the kernel did it for want of memory, else `signal`; empty if that is not known."""
+    """Of a process that was killed: `memory` if that was for want of memory, else `signal`; empty if that is not known.
+
+    If it was on another computer, a cluster may have taken that back (`preemption`), or it may be gone (`node`).
+    """
 
     @property
     def has_failed(self) -> bool:
@@ -119,6 +124,10 @@ class RemoteRun:
 
     machine: str
     run: str
+    is_started: bool = True
+    """False as long as it is not known whether it has started there."""
+    is_adopted: bool = False
+    """Whether it was started by somebody there: then the files that its spec names are not of this computer."""
 
 
 class RunFolder:

@@ -7,7 +7,9 @@ from datetime import datetime
 from backend.contract.messages import message
 
 PENDING, RUNNING = "pending", "running"
-MOST_LETTERS = 100
+SUBMITTING = "submitting"
+"""On the cluster: whether the scheduler has taken the job is not known yet, or never came to be known."""
+MAX_LETTERS = 100
 """Of a scheduler's words."""
 _REASONS = {
     "Resources": message("no free resources yet"),
@@ -32,7 +34,7 @@ class JobRecord:
     """`job.json`: on the cluster the job that was submitted last; in a run's copy here what the mirror knows of it."""
 
     job: str
-    """The scheduler's number for it; empty while it is being submitted."""
+    """The scheduler's number for it, or the name that we gave it; empty while it is being submitted to Slurm."""
     state: str = ""
     reason: str = ""
     """The scheduler's word for why it is pending."""
@@ -45,23 +47,23 @@ class JobRecord:
 
     def describe_waiting(self) -> str:
         """`waits in Slurm (job 12): no free resources yet; expected to start at 2026-11-27 15:30`."""
-        reason = _REASONS.get(self.reason.split(",")[0], self.reason[:MOST_LETTERS]) or message("no reason given")
-        values = {"job": self.job[:MOST_LETTERS], "reason": reason}
+        reason = _REASONS.get(self.reason.split(",")[0], self.reason[:MAX_LETTERS]) or message("no reason given")
+        values = {"job": self.job[:MAX_LETTERS], "reason": reason}
         if self.scheduler == "ray":
             return message("waits in Ray (job {job}): {reason}", **values)
         if self.scheduler != "slurm":
-            return message("waits in {name} (job {job}): {reason}", **values, name=self.scheduler[:MOST_LETTERS])
+            return message("waits in {name} (job {job}): {reason}", **values, name=self.scheduler[:MAX_LETTERS])
         if time := _local_time(self.starts):
             return message("waits in Slurm (job {job}): {reason}; expected to start at {time}", **values, time=time)
         return message("waits in Slurm (job {job}): {reason}", **values)
 
     def describe_running(self) -> str:
         """`Slurm job 12, until 2026-11-27 18:40`."""
-        job = self.job[:MOST_LETTERS]
+        job = self.job[:MAX_LETTERS]
         if self.scheduler == "ray":
             return message("Ray job {job}", job=job)
         if self.scheduler != "slurm":
-            return message("{name} job {job}", name=self.scheduler[:MOST_LETTERS], job=job)
+            return message("{name} job {job}", name=self.scheduler[:MAX_LETTERS], job=job)
         if time := _local_time(self.ends):
             return message("Slurm job {job}, until {time}", job=job, time=time)
         return message("Slurm job {job}", job=job)

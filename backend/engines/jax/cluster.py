@@ -2,17 +2,18 @@
 
 import ipaddress
 import os
+import socket
 from typing import Any
+
+import psutil
 
 from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import message
-from backend.engines.hosts import Position
+from backend.engines.hosts import OPEN, Position
 
 NUMBER = "BURNISH_HOST"
 """Environment variable with this host's number; not in the spec, which is the same for all."""
-OPEN = "BURNISH_OPEN_COORDINATOR"
-"""Environment variable with which the user agrees to a coordinator at a public address; no spec can."""
 HEARTBEAT_SECONDS = 30
 """JAX ends the others if a process gives no sign of life for so long; a thread of its own gives it, whatever else that does."""
 LEAVE_SECONDS = 300
@@ -48,19 +49,28 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
             hosts=hosts,
             number=NUMBER,
         )
-    _refuse_public(coordinator)
+    _refuse_public(coordinator, is_first=number == 0)
     return Position(number, hosts, coordinator, timeout)
 
 
-def _refuse_public(coordinator: str) -> None:
-    if os.environ.get(OPEN) != "1" and offline.is_public(coordinator.rpartition(":")[0].strip("[]")):
-        raise InputError(
-            "hardware.coordinator: {coordinator} can be reached from everywhere, and JAX asks nobody for a password there; choose an "
-            "address that only your machines reach, or agree with {variable}=1",
-            "hardware.coordinator",
-            coordinator=coordinator,
-            variable=OPEN,
-        )
+def _refuse_public(coordinator: str, *, is_first: bool) -> None:
+    """Raises InputError if strangers could reach the coordinator and the user has not agreed to that."""
+    hosts = [_host(coordinator)]
+    if is_first and _host(listen_address(coordinator)) == _EVERYWHERE:
+        hosts += _own_addresses()
+    if os.environ.get(OPEN) == "1" or not any(map(offline.is_public, hosts)):
+        return
+    raise InputError(
+        "hardware.coordinator: {coordinator} can be reached from everywhere, and JAX asks nobody for a password there; choose an "
+        "address that only your machines reach, or agree with {variable}=1",
+        "hardware.coordinator",
+        coordinator=coordinator,
+        variable=OPEN,
+    )
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def _check_count(wanted: int, there: int) -> None:
@@ -128,16 +138,39 @@ def join(here: Position) -> "JaxStore":
 
 
 def listen_address(coordinator: str) -> str:
-    """Where the first host listens: at that address only, or at all of its addresses if it is given by name.
+    """Where the first host listens: at that address only, or if it is given by name, at the one that the name means here.
 
-    It is always set, so that no variable in a spec's environment decides it.
+    At all of its addresses only if it has several and the name means none of them: a host's own name may only mean its loopback address
+    there. It is always set, so that no variable in a spec's environment decides it.
     """
-    host, _, port = coordinator.rpartition(":")
+    name, port = _host(coordinator), coordinator.rpartition(":")[2]
+    if _is_address(name):
+        return coordinator
+    meant, own = offline.find_addresses(name), _own_addresses()
+    found = [one for one in meant if one in own or name.lower() == "localhost"]
+    if not found and len(own) == 1:
+        found = own
+    return _join(found[0] if found else _EVERYWHERE, port)
+
+
+def _join(host: str, port: str) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_address(text: str) -> bool:
     try:
-        ipaddress.ip_address(host.strip("[]"))
+        ipaddress.ip_address(text)
     except ValueError:
-        return f"[::]:{port}"  # a host's own name may only mean its loopback address
-    return coordinator
+        return False
+    return True
+
+
+def _own_addresses() -> list[str]:
+    """This computer's addresses that others can reach."""
+    kinds = (socket.AF_INET, socket.AF_INET6)
+    known = [one.address for several in psutil.net_if_addrs().values() for one in several if one.family in kinds]
+    parsed = [(one, ipaddress.ip_address(one.partition("%")[0])) for one in known]
+    return [text for text, one in parsed if not one.is_loopback and not one.is_link_local]
 
 
 def _not_met(here: Position, error: Exception) -> RunFailed:
@@ -208,6 +241,7 @@ class JaxStore:
             raise RunFailed("the first host can no longer be reached ({error})", "host_lost", error=reason) from error
 
 
+_EVERYWHERE = "::"
 _HOSTS = "hardware.hosts"
 _DETECTION_SECONDS = 60
 _ANY_TIME_MS = 86_400_000

@@ -5,12 +5,12 @@ from backend.contract.rpc.machines import MachineConsent, MachineList, MachineSt
 from backend.contract.rpc.protocol import Progress
 from backend.contract.spec.section import validate
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
-from backend.remote import added_jobs, connection, installation, schedulers
+from backend.remote import connection, installation, plugin_jobs, schedulers
 
 
 def _machines(arguments: Arguments, report: ReportProgress) -> MachineList:
     described = {name: machine.model_dump() for name, machine in machines.read_machines().items()}
-    return MachineList(described, {name: added_jobs.find(name).title for name in added_jobs.names()})
+    return MachineList(described, {name: plugin_jobs.find(name).title for name in plugin_jobs.names()})
 
 
 def _save(arguments: Arguments, report: ReportProgress) -> MachineList:

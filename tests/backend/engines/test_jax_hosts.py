@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import numpy as np
+import psutil
 import pytest
 from jax._src import distributed
 
+from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.spec.section import validate
 from backend.engines.hosts import Position
@@ -209,12 +212,40 @@ def test_an_address_without_a_port_is_refused(address: str):
 
 
 @pytest.mark.parametrize(
-    ("coordinator", "own"),
+    ("coordinator", "meant", "own", "listens"),
     [
-        ("10.0.0.1:8476", "10.0.0.1:8476"),
-        ("[fd00::1]:8476", "[fd00::1]:8476"),
-        ("trainer:8476", "[::]:8476"),  # a name may stand for an address that only this host can reach
+        ("10.0.0.1:8476", [], [], "10.0.0.1:8476"),
+        ("[fd00::1]:8476", [], [], "[fd00::1]:8476"),
+        ("localhost:8476", ["127.0.0.1"], ["10.0.0.1"], "127.0.0.1:8476"),
+        ("trainer:8476", ["10.0.0.1"], ["10.0.0.1", "8.8.8.8"], "10.0.0.1:8476"),
+        ("trainer:8476", ["fd00::1"], ["10.0.0.1", "fd00::1"], "[fd00::1]:8476"),
+        ("trainer:8476", ["127.0.1.1"], ["10.0.0.1"], "10.0.0.1:8476"),  # as Debian has it
+        ("trainer:8476", ["127.0.1.1"], ["10.0.0.1", "10.1.0.1"], "[::]:8476"),  # which one others use is not known
     ],
 )
-def test_the_first_host_listens_at_its_address_alone(coordinator: str, own: str):
-    assert cluster.listen_address(coordinator) == own
+def test_the_first_host_listens_at_the_address_alone_that_its_name_means(
+    coordinator: str, meant: list[str], own: list[str], listens: str, monkeypatch: pytest.MonkeyPatch
+):
+    _have_addresses(monkeypatch, meant, own)
+    assert cluster.listen_address(coordinator) == listens
+
+
+def _have_addresses(monkeypatch: pytest.MonkeyPatch, meant: list[str], own: list[str]) -> None:
+    find = offline.find_addresses
+    monkeypatch.setattr(
+        offline, "find_addresses", lambda host: meant if host in ("trainer", "localhost") else find(host)
+    )
+    family = {one: socket.AF_INET6 if ":" in one else socket.AF_INET for one in own}
+    known = {"eth0": [SimpleNamespace(family=family[one], address=one) for one in own]}
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: known)
+
+
+def test_a_first_host_that_would_listen_at_a_public_address_needs_consent(monkeypatch: pytest.MonkeyPatch):
+    """Its name means its loopback address there, so it must listen at all of its addresses."""
+    monkeypatch.setenv(cluster.NUMBER, "0")
+    settings = Settings(hosts=2, coordinator="trainer:8476")
+    _have_addresses(monkeypatch, ["127.0.1.1"], ["10.0.0.1", "8.8.8.8"])
+    with pytest.raises(InputError, match="can be reached from everywhere"):
+        JaxEntry.position(settings)
+    monkeypatch.setenv(cluster.NUMBER, "1")  # it does not listen
+    assert JaxEntry.position(settings).number == 1

@@ -1,12 +1,14 @@
 """Several processes train the model that one process trains, for every head, and compute each row once."""
 
 import errno
+import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -249,3 +251,15 @@ def test_a_process_whose_rows_the_disk_refuses_can_say_why_to_the_others(rows: i
     with Path("/dev/full").open("r+b", buffering=0) as disk, pytest.raises(OSError, match="No space") as refused:
         write_rows(disk, 0, Part(torch.ones(rows, 2), (rows, 2)))
     assert refused.value.errno == errno.ENOSPC
+
+
+def test_the_first_process_listens_at_its_address_alone():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    store = process_group._meet_at("127.0.0.1", port, 1, is_first=True)
+    listening = [one.laddr for one in psutil.Process().net_connections("inet") if one.status == psutil.CONN_LISTEN]
+    assert [one.ip for one in listening if one.port == port] == ["127.0.0.1"]
+    store.set("key", "value")
+    assert store.get("key") == b"value"
+    assert "127.0.0.1" in [one.address for one in psutil.net_if_addrs()[process_group._interface_to("127.0.0.1")]]

@@ -97,6 +97,43 @@ def test_out_of_memory_twice_at_the_same_checkpoint_ends_the_run(folder: RunFold
     assert restart.restart_after(folder, second, -signal.SIGKILL, "memory") is not None
 
 
+TELLS = """import time
+(folder / "events.jsonl").write_text('{"event":"Warned","code":"%s","time":%%f}\\n' %% time.time())
+"""
+"""The engine process was told of a death on another computer, and dies so too."""
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("lost_for_memory", "because the system ran out of memory"),
+        ("node_lost", "a node of the run, or the cluster's process on it, is gone"),
+        ("lost", "which usually means that the system ran out of memory"),
+        ("process_lost", "by a person or another program"),
+    ],
+)
+def test_death_on_another_computer_is_told_as_what_it_was(folder: RunFolder, supervise, code: str, words: str) -> None:
+    supervise(f"{DIES}{TELLS % code}{KILLED}").wait()
+    assert words in folder.exit_record().message
+
+
+def test_node_that_a_cluster_takes_back_does_not_use_up_the_restarts(folder: RunFolder) -> None:
+    folder.checkpoint(5).mkdir(parents=True)
+    record = ProcessRecord(1, "", "", 1, 1, 0.0, checkpoint=5, max_restarts=1)
+    for _ in range(restart.MAX_PREEMPTIONS):
+        record = restart.restart_after(folder, record, -signal.SIGKILL, "preemption")
+        assert record is not None
+    assert (record.restarts, record.preemptions) == (0, restart.MAX_PREEMPTIONS)
+    assert restart.restart_after(folder, record, -signal.SIGKILL, "preemption") is None
+    crashed = restart.restart_after(folder, record, -signal.SIGKILL, "signal")
+    assert crashed is not None
+    assert restart.restart_after(folder, crashed, -signal.SIGKILL, "signal") is None
+    folder.checkpoint(10).mkdir()
+    assert restart.restart_after(folder, record, -signal.SIGKILL, "preemption") is not None
+    off = ProcessRecord(1, "", "", 1, 1, 0.0, max_restarts=0)
+    assert restart.restart_after(folder, off, -signal.SIGKILL, "preemption") is None
+
+
 def test_process_that_jax_has_ended_says_that_a_host_is_gone(folder: RunFolder, supervise) -> None:
     prints = "print('Terminating process because the JAX distributed service detected fatal errors.', flush=True)"
     assert supervise(f"{DIES}{prints}\nos.abort()").wait() == 1

@@ -91,6 +91,8 @@ class FakeRay:
         self.is_held = False
         self.answer: tuple[int, str] | None = None
         """What it says to everything, if that is not what a dashboard says."""
+        self.falls_silent = False
+        """Whether it takes the next job, but says nothing of it, nor anything else."""
         self.seen: list[tuple[str, str, str]] = []
         """Method, path and token of each request."""
         self.jobs: dict[str, dict[str, Any]] = {}
@@ -147,6 +149,8 @@ class FakeRay:
 
     def _submit(self, asked: dict[str, Any]) -> tuple[int, str]:
         job = asked["submission_id"]
+        if job in self.jobs:
+            return 400, f"ValueError: Job with submission_id {job} already exists."
         self.jobs[job] = {"status": "PENDING", **asked}
         if not self.is_held:
             with (self._folder / f"{job}.log").open("wb") as log:
@@ -154,6 +158,9 @@ class FakeRay:
                 self._processes[job] = subprocess.Popen(
                     asked["entrypoint"], shell=True, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": path}
                 )
+        if self.falls_silent:
+            self.answer = (503, "the dashboard restarts")
+            return self.answer
         return 200, json.dumps({"submission_id": job})
 
     def _look_up(self, job: str) -> dict[str, Any]:

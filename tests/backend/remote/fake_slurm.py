@@ -29,8 +29,9 @@ pwd > "$here/place"
 echo "$job"
 """,
     "squeue": r"""
+[ -e "$here/mute" ] && { echo "slurm_load_jobs error: Socket timed out on send/recv operation" >&2; exit 1; }
 case "$*" in *--user=*)
-  [ -e "$here/state" ] && echo "$(cat "$here/job")|$(cat "$here/state")|$(cat "$here/place")"; exit;;
+  [ -e "$here/state" ] && echo "$(cat "$here/job")|$(cat "$here/state")|$(cat "$here/place")"; exit 0;;
 esac
 [ -e "$here/state" ] || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; }
 echo "$(cat "$here/state")|Resources|2026-11-27T15:30:00|2026-11-27T19:30:00"
@@ -63,6 +64,15 @@ class FakeSlurm:
     def lose_answers(self) -> None:
         """From now on jobs are submitted, but `sbatch` does not get to know it."""
         (self._folder / "deaf").touch()
+
+    @property
+    def jobs(self) -> int:
+        """How many it has taken."""
+        return int((self._folder / "job").read_text())
+
+    def be_mute(self, is_mute: bool) -> None:
+        """Whether it does not say which jobs there are."""
+        (self._folder / "mute").touch() if is_mute else (self._folder / "mute").unlink()
 
     def release(self) -> None:
         """Let jobs start."""

@@ -100,7 +100,7 @@ def test_spec_that_is_refused_there_leaves_nothing_behind(
     result = burnish("train", spec, "--on", "lab", "--set", "data.columns.label=stars")
     assert result.returncode == 2
     assert "stars" in result.stderr.splitlines()[-1]
-    assert not runs.exists()
+    assert list(runs.iterdir()) == []
     assert run_folders(place / "runs") == []
 
 

@@ -105,15 +105,20 @@ def test_name_that_is_no_digest_is_refused(machine: Machine, place: Path, digest
 def test_tree_that_leads_outside_is_refused(machine: Machine) -> None:
     files = {"../../outside": "0" * 64}
     with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="not a name inside a folder"):
-        connection.ask(protocol.Start(spec="", trees={tree_name(files): files}), protocol.Started)
+        connection.ask(protocol.Start(spec="", trees={tree_name(files): files}, run="x"), protocol.Started)
 
 
 def test_mistake_in_a_spec_is_said_as_burnish_says_it_there(machine: Machine, place: Path) -> None:
     with connect("lab", machine) as (connection, _):
         with pytest.raises(InputError, match=r"lab: .*task"):
-            connection.ask(protocol.Start(spec="version: 1\nname: x\n", trees={}), protocol.Started)
+            connection.ask(protocol.Start(spec="version: 1\nname: x\n", trees={}, run="x"), protocol.Started)
         connection.ask(protocol.GetMissing(files={}), protocol.Missing)  # the connection goes on
     assert list((place / "runs").iterdir()) == []
+
+
+def test_name_that_leads_outside_is_not_a_run(machine: Machine) -> None:
+    with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="is not a name of a run"):
+        connection.ask(protocol.Start(spec="", trees={}, run="../outside"), protocol.Started)
 
 
 def test_run_that_is_not_there_is_named(machine: Machine) -> None:

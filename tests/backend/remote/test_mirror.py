@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from backend.commands.runs import summary
@@ -23,7 +24,7 @@ from backend.contract.run.folder import (
     write_json,
 )
 from backend.contract.run.lock import take_lock
-from backend.remote import mirror
+from backend.remote import mirror, protocol
 
 Until = Callable[[Callable[[], object]], None]
 UseSsh = Callable[[str], None]
@@ -260,6 +261,22 @@ def test_lost_connection_is_said_and_made_again(far: FarRun, near: RunFolder, us
     assert _warnings(near)[-1] == "connected"
 
 
+def test_cluster_that_refuses_to_tell_of_the_job_is_said_once_and_ends_nothing(near: RunFolder, use_ssh: UseSsh, tmp_path: Path) -> None:  # fmt: skip
+    _play(use_ssh, tmp_path)
+    sent = [
+        protocol.JobUnknown(reason=reason)
+        for reason in ("it does not accept your token", "it does not accept your token", "")
+    ]
+    ended = events.encode(events.RunFinished(time=2.0, state="finished", step=3))
+    sent += [protocol.Piece(name="events.jsonl", offset=0, size=len(ended)), protocol.Ended(life="ended")]
+    (tmp_path / "pieces").write_bytes(
+        b"".join(msgspec.json.encode(one) + b"\n" + (ended if one.size else b"") for one in sent)
+    )
+    assert Mirror(near).join() == 0
+    assert _warnings(near) == ["job_unknown", "job_known"]
+    assert "lab: it does not accept your token. The run goes on" in near.events.read_text()
+
+
 def test_request_reaches_the_run_and_is_cleared_by_its_answer(far: FarRun, near: RunFolder, until: Until) -> None:
     copying = Mirror(near)
     near.request("stop")
@@ -339,9 +356,10 @@ def test_run_that_was_lost_on_a_cluster_is_submitted_again(far: FarRun, near: Ru
     from backend.contract.machines import write_machines
 
     near.spec.write_text("hardware: {max_restarts: 1}\n")
-    sbatch = tmp_path / "bin" / "sbatch"
-    sbatch.write_text("#!/bin/sh\necho 'sbatch: error: no more jobs today' >&2; exit 1\n")
-    sbatch.chmod(0o755)
+    for name, lines in (("sbatch", "echo 'sbatch: error: no more jobs today' >&2; exit 1"), ("squeue", "exit 0")):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{lines}\n")
+        program.chmod(0o755)
     write_machines({"lab": machine.model_copy(update={"scheduler": "slurm"})})
     far.step(1)
     far.die()

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -26,12 +27,13 @@ from backend.contract.run.folder import (
     run_folders,
     write_json,
 )
-from backend.contract.run.job import JobRecord
+from backend.contract.run.job import SUBMITTING, JobRecord
 from backend.contract.spec.section import validate
+from backend.engines.hosts import OPEN
 from backend.launchers import ray as ray_launcher
 from backend.launchers.launcher import launcher_of
 from backend.process_tree import processes
-from backend.remote import ray_jobs, schedulers
+from backend.remote import ray_jobs, ray_worker, schedulers
 from backend.remote.job import entrypoint
 from backend.remote.ray_worker import WORKERS
 from tests.backend.remote.fake_ray import FakeRay
@@ -139,14 +141,14 @@ def test_what_a_job_would_meet_is_said_by_check(cluster: FakeRay, tmp_path: Path
     program.write_text("#!/bin/sh\nrm -f .check-*\n")
     program.chmod(0o755)
     with pytest.raises(InputError, match=words):
-        ray_jobs.check(_describe(cluster, **settings), tmp_path / folder, lambda: None)
+        ray_jobs.check(_describe(cluster, **settings), tmp_path / folder)
 
 
 def test_folder_that_the_cluster_does_not_see_is_named(cluster: FakeRay, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"does not see .*nowhere; choose a folder on storage that all of its nodes share"
     ):
-        ray_jobs.check(_describe(cluster), tmp_path / "nowhere", lambda: None)
+        ray_jobs.check(_describe(cluster), tmp_path / "nowhere")
 
 
 def _machine(ray: FakeRay, **settings: str) -> Machine:
@@ -181,7 +183,7 @@ def test_node_that_leaves_before_there_are_workers_is_remembered(tmp_path: Path,
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(ray_launcher, "NOTICE_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        ray_launcher._save_before_nodes_leave(folder)
+        ray_launcher._save_before_nodes_leave(folder, set())
     assert requests == [None, None, None, "checkpoint", None]
     assert capsys.readouterr().err == "nodes that are about to leave: the head restarts\n"
 
@@ -405,9 +407,105 @@ def test_answer_that_says_nothing_of_the_job_ends_nothing(ray: FakeRay, tmp_path
     ray.jobs[record.job] = {"status": "RUNNING"}
     job = ray_jobs.job_of(record, _describe(ray))
     assert job
-    for answered in (None, *[answer] * (ray_jobs.MOST_UNANSWERED - 1), None, answer):
+    for answered in (None, *[answer] * (ray_jobs.MAX_UNANSWERED - 1), None, answer):
         ray.answer = answered
         assert job.life(folder) == "alive"
+
+
+def test_job_of_which_nothing_was_heard_is_found_and_not_submitted_twice(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(ray_jobs, "POLL_SECONDS", 0.0)
+    ray.is_held = ray.falls_silent = True
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    with pytest.raises(InputError, match="the dashboard restarts"):
+        ray_jobs.submit(folder, _describe(ray), [])
+    record = folder.job_record()
+    assert record
+    assert (record.state, [*ray.jobs]) == (SUBMITTING, [record.job])
+    ray.answer = None
+    ray_jobs.submit(folder, _describe(ray), [])
+    assert (folder.job_record(), [*ray.jobs]) == (JobRecord(record.job, scheduler="ray"), [record.job])
+
+
+def test_job_that_was_taken_before_its_answer_was_lost_is_not_refused(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """The cluster refuses the second request, because it has a job of that number."""
+    monkeypatch.setattr(ray_jobs, "POLL_SECONDS", 0.0)
+    ray.is_held = True
+    cluster = ray_jobs.Cluster(ray_jobs.Description(ray.address))
+    for _ in range(2):
+        cluster.submit("burnish-0123456789ab", "true", "x")
+    assert len(ray.jobs) == 1
+
+
+def test_token_that_is_refused_in_the_middle_of_a_run_is_said_and_read_again(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr(ray_jobs, "POLL_SECONDS", 0.0)
+    monkeypatch.setenv(ray_jobs.TOKEN, SECRET)
+    ray.token, record = SECRET, JobRecord("burnish-0123456789ab", scheduler="ray")
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump({}))
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 0.0))
+    ray.jobs[record.job] = {"status": "RUNNING"}
+    job = ray_jobs.job_of(record, _describe(ray))
+    assert job
+    assert (job.life(folder), job.trouble) == ("alive", "")
+    ray.token = "renewed-0123"
+    assert [job.life(folder) for _ in range(ray_jobs.MAX_UNANSWERED + 1)] == ["alive"] * (ray_jobs.MAX_UNANSWERED + 1)
+    assert "does not accept your token; put the right one into" in job.trouble
+    monkeypatch.setenv(ray_jobs.TOKEN, ray.token)
+    assert (job.life(folder), job.trouble) == ("alive", "")
+    ray.token = "renewed-again"
+    assert (job.life(folder), bool(job.trouble)) == ("alive", True)
+    folder.write_exit_record(ExitRecord(1, 0, 0.0))
+    assert job.life(folder) == "ended"
+
+
+def _error_of_ray(name: str, **values: object) -> Exception:
+    kind = type(name, (Exception,), {"__module__": "ray.exceptions"})
+    error = kind()
+    error.__dict__.update(values)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("failures", "rank", "killed_by"),
+    [
+        ({0: ChildProcessError(1, ""), 1: _error_of_ray("OutOfMemoryError")}, 1, "memory"),
+        ({0: ChildProcessError(1, ""), 1: _error_of_ray("Wrapped", health_check_failure=_error_of_ray("OutOfMemoryError"))}, 1, "memory"),
+        ({0: ChildProcessError(1, ""), 1: _error_of_ray("ActorDiedError", preempted=True)}, 1, "preemption"),
+        ({0: ChildProcessError(1, ""), 1: _error_of_ray("ActorDiedError", preempted=False)}, 1, "node"),
+        ({0: _error_of_ray("ActorDiedError", preempted=False), 1: ChildProcessError(-9, "memory")}, 1, "memory"),
+    ],
+)  # fmt: skip
+def test_first_death_is_told_and_not_the_one_that_it_caused(failures: dict[int, Exception], rank: int, killed_by: str) -> None:  # fmt: skip
+    found, death = ray_launcher._find_death(failures)
+    assert (found, death.returncode, death.killed_by, death.is_elsewhere) == (rank, -9, killed_by, True)
+
+
+def test_node_that_is_gone_after_a_notice_was_taken_back() -> None:
+    gone = {0: _error_of_ray("ActorDiedError", preempted=False)}
+    assert ray_launcher._find_death(gone, had_notice=True)[1].killed_by == "preemption"
+
+
+@pytest.mark.parametrize(("host", "is_open", "is_refused"), [("8.8.8.8", False, True), ("8.8.8.8", True, False), ("127.0.0.1", False, False)])  # fmt: skip
+def test_nodes_meet_at_a_public_address_only_with_consent(monkeypatch: pytest.MonkeyPatch, host: str, is_open: bool, is_refused: bool) -> None:  # fmt: skip
+    package = ModuleType("ray")
+    package.__dict__["util"] = SimpleNamespace(get_node_ip_address=lambda: host)
+    monkeypatch.setitem(sys.modules, "ray", package)
+    if is_refused:
+        with pytest.raises(PermissionError, match=r"8\.8\.8\.8, which can be reached from everywhere"):
+            ray_worker._free_port(is_one_node=False, is_open=is_open)
+    else:
+        with suppress(OSError):  # it is not an address of this computer
+            assert ray_worker._free_port(is_one_node=False, is_open=is_open).startswith(host)
+
+
+def test_consent_to_an_open_cluster_reaches_its_jobs(ray: FakeRay, tmp_path: Path) -> None:
+    ray.is_held = True
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    described = ray_jobs.describe_job(validate(Machine, {"scheduler": "ray", "dashboard": ray.address, "open_cluster": True}, "x"))  # fmt: skip
+    ray_jobs.submit(folder, described, [])
+    assert f"export {OPEN}=1" in next(iter(ray.jobs.values()))["entrypoint"]
 
 
 def test_run_is_lost_if_its_cluster_and_its_driver_are_gone(ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
@@ -418,8 +516,8 @@ def test_run_is_lost_if_its_cluster_and_its_driver_are_gone(ray: FakeRay, tmp_pa
     record = JobRecord("burnish-0123456789ab", scheduler="ray")
     job = ray_jobs.job_of(record, _describe(ray, dashboard="http://127.0.0.1:1"))
     assert job
-    lives = [job.life(folder) for _ in range(ray_jobs.MOST_UNANSWERED)]
-    assert lives == ["alive"] * (ray_jobs.MOST_UNANSWERED - 1) + ["lost"]
+    lives = [job.life(folder) for _ in range(ray_jobs.MAX_UNANSWERED)]
+    assert lives == ["alive"] * (ray_jobs.MAX_UNANSWERED - 1) + ["lost"]
     ray.jobs[record.job] = {"status": "FAILED"}
     job = ray_jobs.job_of(record, _describe(ray))
     assert job

@@ -194,7 +194,7 @@ def test_node_that_the_cluster_takes_away_costs_no_steps(burnish: Burnish, clust
     until(lambda: losses(near))
     _drain_second_node(running)
     until(lambda: '"event":"CheckpointSaved"' in near.events.read_text())
-    until(lambda: "the cluster took its node away" in near.events.read_text())
+    until(lambda: "the cluster took back a node of the run" in near.events.read_text())
     until(lambda: "it waits for more nodes" in near.events.read_text())
     assert burnish("stop", near.path).returncode == 0
     until(lambda: near.life() == "ended")

@@ -1,5 +1,6 @@
 """Tests that a run becomes a job of Slurm, shows why it waits, survives its time limit, and says why it was ended."""
 
+import io
 import json
 import os
 import shlex
@@ -19,7 +20,7 @@ from backend.contract.processes import python_command
 from backend.contract.run.folder import ProcessRecord, RunFolder, run_folders, write_json
 from backend.contract.run.job import JobRecord
 from backend.contract.spec.section import validate
-from backend.remote import mirror, slurm
+from backend.remote import agent, mirror, protocol, slurm
 from tests.backend.remote.fake_slurm import FakeSlurm
 from tests.backend.remote.remote_runs import Burnish, losses, make_machine
 
@@ -184,7 +185,7 @@ def test_job_that_slurm_refuses_leaves_nothing_behind(burnish: Burnish, cluster:
         result = burnish(*arguments)
         assert result.returncode == 2
         assert "cluster: Slurm has no partition nope; it has debug, gpu" in result.stderr.splitlines()[-1]
-    assert not runs.exists()
+    assert list(runs.iterdir()) == []
     assert list((place / "runs").iterdir()) == []
 
 
@@ -290,6 +291,71 @@ def test_refused_job_leaves_the_earlier_one_on_record(cluster: FakeSlurm, tmp_pa
     with pytest.raises(InputError, match="no partition"):
         slurm.submit(folder, "#SBATCH --partition=nope", ())
     assert folder.job_record() == JobRecord("7")
+
+
+def test_job_is_not_submitted_again_while_slurm_does_not_say_whether_it_is_there(cluster: FakeSlurm, tmp_path: Path) -> None:  # fmt: skip
+    cluster.hold()
+    folder = RunFolder(tmp_path)
+    folder.spec.touch()
+    folder.write_job_record(JobRecord(""))  # whoever submitted a job was killed
+    subprocess.run(["sbatch", "--parsable", "/dev/null"], cwd=tmp_path, check=True)
+    cluster.be_mute(True)
+    with pytest.raises(
+        InputError, match=r"does not say whether a job of .* \(.*Socket timed out.*\); look with squeue --me"
+    ):
+        slurm.submit(folder, "", ())
+    cluster.be_mute(False)
+    slurm.submit(folder, "", ())
+    assert (cluster.jobs, folder.job_record()) == (1, JobRecord("1"))
+
+
+class _LostAfter(io.BytesIO):
+    """A connection that is lost after so many lines."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def flush(self) -> None:
+        if self.getvalue().count(b"\n") > self._lines:
+            raise BrokenPipeError
+
+
+def _ask(place: Path, *asked: protocol.Message, lost_after: int = 99) -> list[dict[str, object]]:
+    """What an agent of the folder answers until its connection ends."""
+    said, written = io.BytesIO(), _LostAfter(lost_after)
+    for one in asked:
+        protocol.send(said, one)
+    with pytest.raises(protocol.ConnectionLost):
+        agent._Agent(place, io.BytesIO(said.getvalue()), written).serve()
+    return [json.loads(line) for line in written.getvalue().splitlines()[2:]]
+
+
+def test_job_whose_answer_was_lost_is_answered_again_and_not_submitted_twice(cluster: FakeSlurm, place: Path) -> None:
+    cluster.hold()
+    start = protocol.Start(spec="name: x\n", trees={}, run="one", script="#!/bin/bash\nexit 0\n")
+    _ask(place, start, lost_after=2)
+    [answer] = _ask(place, start)
+    assert (answer["message"], answer["run"], cluster.jobs) == ("Started", str(place / "runs" / "one"), 1)
+
+
+def test_agent_is_not_silent_while_slurm_takes_long(cluster: FakeSlurm, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    cluster.hold()
+    monkeypatch.setattr(agent, "BEAT_SECONDS", 0.05)
+    sbatch = tmp_path / "slurm" / "sbatch"
+    sbatch.write_text(sbatch.read_text().replace("script=$2", "sleep 0.5; script=$2"))
+    answers = _ask(place, protocol.Start(spec="name: x\n", trees={}, run="one", script="#!/bin/bash\nexit 0\n"))
+    assert [answer["message"] for answer in answers].count("Alive") >= 3
+    assert answers[-1]["message"] == "Started"
+
+
+def test_job_that_the_user_no_longer_wants_is_cancelled_and_its_folder_removed(cluster: FakeSlurm, place: Path) -> None:
+    cluster.hold()
+    start = protocol.Start(spec="name: x\n", trees={}, run="one", script="#!/bin/bash\nexit 0\n")
+    answers = _ask(place, start, protocol.Discard(files=[], run="one", script=start.script))
+    assert [answer["message"] for answer in answers] == ["Started", "Done"]
+    assert (cluster.state, list((place / "runs").iterdir())) == ("CANCELLED", [])
+    assert _ask(place, protocol.Discard(files=[], run="one", script=start.script))[0]["message"] == "Done"
 
 
 def test_job_is_cancelled_as_soon_as_slurm_answers(burnish: Burnish, cluster: FakeSlurm, runs: Path, spec: Path, tmp_path: Path, until: Until) -> None:  # fmt: skip

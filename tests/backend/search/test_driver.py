@@ -394,12 +394,14 @@ class Lab:
         self.asked: list[tuple[str, str, list[str]]] = []
         self.failures = 0
 
-    def start(self, spec: RunSpec, name: str, options: list[str]) -> tuple[str, RemoteRun]:
+    def start(
+        self, spec: RunSpec, name: str, options: list[str], make_copy: Callable[[str, RemoteRun], RunFolder]
+    ) -> RunFolder:
         if self.failures:
             self.failures -= 1
             raise NoConnection("no connection to {name}: it is off", name=name)
         self.asked.append(("start", spec.name, options))
-        return spec_file.dump(spec.model_dump(mode="json")), RemoteRun(name, f"/there/{spec.name}")
+        return make_copy(spec_file.dump(spec.model_dump(mode="json")), RemoteRun(name, f"/there/{spec.name}"))
 
     def resume(self, folder: RunFolder, remote: RemoteRun, options: list[str]) -> str:
         self.asked.append(("resume", Path(remote.run).name, options))

@@ -114,12 +114,12 @@ def test_words_that_all_have_heard_are_deleted(pair: Pair, monkeypatch: pytest.M
 
 def test_hosts_with_other_rows_are_told_apart(pair: Pair):
     for _ in range(2):
-        pair.first.same({"train": "abc"}, "reads different rows")
-    pair.other.same({"train": "abc"}, "reads different rows")
+        pair.first.require_same({"train": "abc"}, "reads different rows")
+    pair.other.require_same({"train": "abc"}, "reads different rows")
     with pytest.raises(
         RunFailed, match="this host reads different rows, unlike the first host; make them the same on all"
     ) as refusal:
-        pair.other.same({"train": "xyz"}, "reads different rows")
+        pair.other.require_same({"train": "xyz"}, "reads different rows")
     assert refusal.value.code == "hosts_differ"
 
 
@@ -240,15 +240,15 @@ def test_hosts_that_do_not_meet_are_not_waited_for_longer(
 
 def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
     mistake, torn = KeyError("own"), ConnectionError("closed by peer\nin a file")
-    assert pair.first.cause(mistake, pair.run) is mistake
+    assert pair.first.real_cause(mistake, pair.run) is mistake
     sentence = "another host of the run is gone, or cannot be reached (closed by peer)"
-    assert str(pair.first.cause(torn, pair.run)) == sentence
+    assert str(pair.first.real_cause(torn, pair.run)) == sentence
     own = pair.run.host(1)
     own.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
     own.write_exit_record(ExitRecord(1, -9, 0.0, "the engine process was killed (SIGKILL)"))
-    assert str(pair.first.cause(torn, pair.run)) == "host 1 disappeared: the engine process was killed (SIGKILL)"
+    assert str(pair.first.real_cause(torn, pair.run)) == "host 1 disappeared: the engine process was killed (SIGKILL)"
     own.events.write_bytes(encode(RunFinished(time=1.0, state="failed", step=3, message="the disk is full")))
-    assert str(pair.first.cause(torn, pair.run)) == "host 1 disappeared: the disk is full"
+    assert str(pair.first.real_cause(torn, pair.run)) == "host 1 disappeared: the disk is full"
 
 
 class Reading:

@@ -9,14 +9,16 @@ import msgspec
 import psutil
 import pytest
 
-from backend.contract.run.events import RunFinished, RunResumed, Warned
+from backend import restart
+from backend.contract.run.events import PlanMade, RunFinished, RunResumed, StageStarted, Warned
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import ProcessRecord, RunFolder
 from backend.training import processes
 from backend.training.event_log import EventLog, read_events
-from tests.backend.training.example_events import step
+from tests.backend.training.example_events import STARTED, step
 from tests.backend.training.test_evaluations import run_folder
 
+PLAN = PlanMade(time=1.0, total_steps=9, steps_per_epoch=3, batch_size=8, micro_batch_size=8, accumulation=1, epochs=3)
 SLEEPS = "import time; time.sleep(60)"
 FAILS = "import sys; print('out of luck'); sys.exit(3)"
 
@@ -63,6 +65,27 @@ def test_the_first_one_ends_with_another_that_dies(start, left):
 
 def test_the_end_of_its_log_is_shown(start):
     assert "out of luck" in start(SLEEPS, FAILS)[1].hint
+
+
+def test_one_that_was_killed_for_memory_elsewhere_offers_what_helps_and_says_so_to_the_supervisor(
+    folder: RunFolder, monkeypatch
+):
+    log = EventLog(folder.events)
+    for event in (STARTED, PLAN, StageStarted(time=1.0, stage="training")):
+        log.write(event)
+    log.close()
+    death = processes.Death(-9, "memory", is_elsewhere=True)
+    assert processes.explain(folder, 1, death, time.time()) == 1
+    last = read_events(folder.events)[-1]
+    assert isinstance(last, RunFinished)
+    assert last.message == "rank 1: the engine process was killed (SIGKILL), because the system ran out of memory"
+    assert last.mend == RunFix({"hardware.micro_batch_size": 4})
+    folder.checkpoint(5).mkdir(parents=True)
+    folder.write_process_record(ProcessRecord(1, "", "", 1, 1, time.time(), max_restarts=1))
+    monkeypatch.setattr(processes, "_die_of", lambda number: sys.exit(f"signal {number}"))
+    with pytest.raises(SystemExit, match="signal 9"):
+        processes.explain(folder, 1, death, time.time() + 1)
+    assert restart.killed_elsewhere(folder, 0.0) == "memory"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")

@@ -8,15 +8,17 @@ import errno
 import json
 import os
 import re
+import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 import torch.distributed as dist
 from safetensors.numpy import load, save
@@ -50,6 +52,33 @@ class Call:
     batches: list[Batch]
 
 
+def _meet_at(host: str, port: int, size: int, *, is_first: bool) -> "dist.Store":
+    """The store at that address of the first process, which listens there only; PyTorch itself would listen at all addresses."""
+    descriptor = None
+    if is_first:
+        with socket.socket(_family(host), socket.SOCK_STREAM) as listening:
+            listening.bind((host, port))
+            descriptor = listening.detach()
+    return dist.TCPStore(  # pyright: ignore[reportPrivateImportUsage]
+        host, port, size, is_master=is_first, timeout=_MEETING_TIME, master_listen_fd=descriptor
+    )
+
+
+def _interface_to(host: str) -> str:
+    """The network interface through which a host is reached; empty if that cannot be told."""
+    with suppress(OSError), socket.socket(_family(host), socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 9))  # sends nothing
+        own = probe.getsockname()[0]
+        for name, addresses in psutil.net_if_addrs().items():
+            if own in (one.address.partition("%")[0] for one in addresses):
+                return name
+    return ""
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
 class ProcessGroup:
     """This process among those that train together; alone it has all rows and nothing to exchange."""
 
@@ -66,11 +95,13 @@ class ProcessGroup:
     def join(rank: int, size: int, rendezvous: str) -> "ProcessGroup":
         """Meet the other processes: those of this computer through a file, those of a cluster at `tcp://HOST:PORT` of the first.
 
-        With a file, nothing is reachable from other computers.
+        With a file, nothing is reachable from other computers; else only the address of each through which it reaches the first.
         """
         if rendezvous.startswith(TCP):
             host, _, port = rendezvous.removeprefix(TCP).rpartition(":")
-            store: dist.Store = dist.TCPStore(host.strip("[]"), int(port), size, is_master=rank == 0, timeout=_MEETING_TIME)  # pyright: ignore[reportPrivateImportUsage]  # fmt: skip
+            store: dist.Store = _meet_at(host.strip("[]"), int(port), size, is_first=rank == 0)
+            if interface := _interface_to(host.strip("[]")):
+                os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = interface
         else:
             if loopback := _LOOPBACK.get(
                 sys.platform

@@ -1,6 +1,5 @@
 """Runs as jobs of a launcher that an installed package adds, through the entry point `burnish.launchers`."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol
@@ -13,14 +12,14 @@ from backend.contract.machines import Machine
 from backend.contract.messages import message
 from backend.contract.redaction import redact
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.job import PENDING, RUNNING, JobRecord
+from backend.contract.run.job import PENDING, RUNNING, SUBMITTING, JobRecord
 from backend.contract.safe_text import one_line
 from backend.remote import protocol
-from backend.remote.job import Job, entrypoint
+from backend.remote.job import Job, entrypoint, new_job_name
 
 KIND = "launcher"
 POLL_SECONDS = 5.0
-MOST_LETTERS = 200
+MAX_LETTERS = 200
 """Of the number or name of a job."""
 PENDING_STATE, RUNNING_STATE, ENDED, FAILED, STOPPED, UNKNOWN = STATES = (
     "pending", "running", "ended", "failed", "stopped", "unknown"
@@ -44,8 +43,11 @@ class JobLauncher(Protocol):
         """What `submit` gets: text that people can print. `machine` has the settings of `Machine`, `spec` is not checked yet."""
         ...
 
-    def submit(self, script: str, folder: str, command: str) -> str:
-        """Start a job that runs this command of the shell, and return its number; the run's folder must be there under this path."""
+    def submit(self, script: str, folder: str, command: str, name: str) -> str:
+        """Start a job of this name that runs this command of the shell, and return its number, or the name.
+
+        The run's folder must be there under this path. If nobody hears the answer, the job is looked up by its name.
+        """
         ...
 
     def look_up(self, job: str) -> tuple[str, str]:
@@ -57,7 +59,7 @@ class JobLauncher(Protocol):
         ...
 
 
-class AddedJob(msgspec.Struct, frozen=True):
+class PluginJob(msgspec.Struct, frozen=True):
     """What is submitted for a run: whose job it is, its own script, and what runs in it."""
 
     launcher: str
@@ -85,41 +87,80 @@ def find(name: str) -> JobLauncher:
 
 def describe_job(machine: Machine, spec: Mapping[str, Any]) -> str:
     """What a run's job is made of, as JSON. Raises InputError."""
-    with _asking(machine.scheduler) as launcher:
+    with _calling(machine.scheduler) as launcher:
         script = launcher.script(machine.model_dump(), spec)
-        made = AddedJob(machine.scheduler, str(script), machine.setup, machine.command)
-    return msgspec.json.format(msgspec.json.encode(made), indent=1).decode()
+        description = PluginJob(machine.scheduler, str(script), machine.setup, machine.command)
+    return msgspec.json.format(msgspec.json.encode(description), indent=1).decode()
 
 
-def read(script: str) -> AddedJob | None:
+def read(script: str) -> PluginJob | None:
     """The description that `describe_job` made; None if the script is another scheduler's."""
     try:
-        return msgspec.json.decode(script, type=AddedJob)
+        return msgspec.json.decode(script, type=PluginJob)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def submit(folder: RunFolder, made: AddedJob, options: Sequence[str]) -> None:
+def submit(folder: RunFolder, description: PluginJob, options: Sequence[str]) -> None:
     """Submit a job for the run. Raises InputError with what its launcher says."""
-    before = folder.job_record()
-    folder.write_job_record(JobRecord("", scheduler=made.launcher))  # before the job could start
+    before, name = folder.job_record(), new_job_name()
+    if before is not None and before.state == SUBMITTING and before.scheduler == description.launcher:
+        try:
+            state = _look_up(before)[0]
+        except InputError as error:
+            raise _unheard(folder, before, error) from None
+        if state in (PENDING_STATE, RUNNING_STATE):
+            folder.write_job_record(JobRecord(before.job, scheduler=before.scheduler))
+            return
+        name = before.job if state == UNKNOWN else name  # a scheduler whose names are unique takes it once at most
+    record = JobRecord(name, SUBMITTING, scheduler=description.launcher)
+    folder.write_job_record(record)  # before the job could start
     try:
-        with _asking(made.launcher) as launcher:
-            command = entrypoint(made.setup, made.command, folder.path, options)
-            job = str(launcher.submit(made.script, str(folder.path), command))
+        with _calling(description.launcher) as launcher:
+            command = entrypoint(description.setup, description.command, folder.path, options)
+            job = str(launcher.submit(description.script, str(folder.path), command, name))
             if not _is_job(job):
                 raise ValueError(message("it gave no number for its job"))
-    except InputError:
-        if before is not None:
-            folder.write_job_record(before)
-        raise
-    folder.write_job_record(JobRecord(job, scheduler=made.launcher))
+    except InputError as refusal:  # the job may have been started all the same
+        try:
+            state = _look_up(record)[0]
+        except InputError:
+            if before is None:  # the new folder is removed, without which the job ends at once
+                raise refusal from None
+            raise _unheard(folder, record, refusal) from None
+        if state == UNKNOWN:
+            if before is not None:
+                folder.write_job_record(before)
+            raise
+        job = name
+    folder.write_job_record(JobRecord(job, scheduler=description.launcher))
 
 
-def check(made: AddedJob) -> protocol.Devices:
+def _unheard(folder: RunFolder, record: JobRecord, error: InputError) -> InputError:
+    """Nobody has heard whether the job was started, and its launcher does not say."""
+    return InputError(
+        "it is not known whether job {job} of {name} was started ({error}); look for it there, and if there is none, delete {path} and "
+        "try again",
+        job=record.job,
+        name=folder.name,
+        error=error,
+        path=folder.job,
+    )
+
+
+def _look_up(record: JobRecord) -> tuple[str, str]:
+    """One of STATES, and the reason. Raises InputError."""
+    with _calling(record.scheduler) as launcher:
+        state, reason = launcher.look_up(record.job)
+        if state not in STATES:
+            raise ValueError(message("it knows no state {state}", state=repr(state)))
+        return state, one_line(str(reason))
+
+
+def check(description: PluginJob) -> protocol.Devices:
     """What the launcher says is there. Raises InputError."""
-    with _asking(made.launcher) as launcher:
-        lines = [one_line(str(line)) for line in launcher.check(made.script)]
+    with _calling(description.launcher) as launcher:
+        lines = [one_line(str(line)) for line in launcher.check(description.script)]
         return protocol.Devices(devices=lines, note=one_line(str(launcher.description)))
 
 
@@ -135,20 +176,19 @@ class LauncherJob(Job):
     def _look_up(self) -> None:
         if self.state in (ENDED, FAILED, STOPPED, UNKNOWN):
             return
-        find(self.record.scheduler)
         try:
-            with _asking(self.record.scheduler) as launcher:
-                state, reason = launcher.look_up(self.record.job)
-                if state not in STATES:
-                    raise ValueError(message("it knows no state {state}", state=repr(state)))
+            self.state, self._reason = _look_up(self.record)
         except InputError as error:
-            sys.stderr.write(f"{error}\n")
-            return  # as if the cluster did not answer
-        self.state, self._reason = state, one_line(str(reason))
+            self.trouble = str(error)
+            return
+        self.trouble = ""
         known = {PENDING_STATE: PENDING, RUNNING_STATE: RUNNING}
-        if state in known:
+        if self.state in known:
             self.record = JobRecord(
-                self.record.job, known[state], self._reason if self.is_pending else "", scheduler=self.record.scheduler
+                self.record.job,
+                known[self.state],
+                self._reason if self.is_pending else "",
+                scheduler=self.record.scheduler,
             )
 
     def life(self, folder: RunFolder) -> str:
@@ -162,7 +202,7 @@ class LauncherJob(Job):
 
     def stop(self) -> None:
         """See `Job.stop`."""
-        with _asking(self.record.scheduler) as launcher:
+        with _calling(self.record.scheduler) as launcher:
             launcher.stop(self.record.job)
 
     def end(self, folder: RunFolder) -> tuple[str, str]:
@@ -179,18 +219,18 @@ class LauncherJob(Job):
         return "", self._reason or (message("no reason given") if self.state == FAILED else "")
 
 
-def job_of(record: JobRecord, made: AddedJob) -> LauncherJob | None:
+def job_of(record: JobRecord, description: PluginJob) -> LauncherJob | None:
     """The job of that record; None if it is none, or another launcher's: the record may be a stranger's."""
-    return LauncherJob(record) if record.scheduler == made.launcher and _is_job(record.job) else None
+    return LauncherJob(record) if record.scheduler == description.launcher and _is_job(record.job) else None
 
 
 def _is_job(text: str) -> bool:
     """Whether it can be a job's number or name; it may become an argument of a program."""
-    return bool(text) and len(text) <= MOST_LETTERS and text.isprintable() and text.isascii() and text[0].isalnum()
+    return bool(text) and len(text) <= MAX_LETTERS and text.isprintable() and text.isascii() and text[0].isalnum()
 
 
 @contextmanager
-def _asking(name: str) -> Iterator[JobLauncher]:
+def _calling(name: str) -> Iterator[JobLauncher]:
     """The launcher; whatever it raises becomes an InputError with its first line."""
     launcher = find(name)
     try:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.run.folder import RunFolder, run_folders
-from backend.contract.run.lock import take_lock
+from backend.contract.run.lock import hold_lock, take_lock
 from backend.preflight.datasets import ignore_progress
-from backend.remote import agent, moving, protocol
+from backend.remote import agent, connection, move, protocol, store
 from tests import in_process
 from tests.backend.remote.remote_runs import Burnish, losses, write_spec
 
@@ -54,7 +55,7 @@ def paused(origin: Path, machine: Machine, runs: Path) -> RunFolder:
 
 
 def _move(folder: RunFolder, place: str) -> None:
-    moving.move(folder, place, moving.Reports(*[ignore_progress] * 3))
+    move.move(folder, place, move.Reports(*[ignore_progress] * 3))
 
 
 def _names(place: Path, room: str) -> list[str]:
@@ -117,6 +118,8 @@ def test_move_that_was_killed_before_it_was_recorded_leaves_the_run_here(
     assert "is not a run folder there" in burnish("adopt", f"lab:{paused.name}").stderr
     _move(paused, "lab")
     assert _names(place, "moving") == [paused.name]  # what the first had left is replaced
+    _connect()
+    assert _names(place, "moving") == [paused.name]  # it is needed
 
 
 @pytest.mark.parametrize("boundary", ["fetch", "keep_started"])
@@ -138,8 +141,33 @@ def test_return_that_was_killed_after_it_was_recorded_leaves_nothing_that_could_
     _move(paused, "lab")
     _kill_at(monkeypatch, "forget_state", lambda: _move(paused, "local"))
     assert paused.remote_run() is None
+    assert _names(place, "moving") == [paused.name]
+    _connect()
+    assert _names(place, "moving") == []
     assert run_folders(place / "runs") == []
     assert "is not a run folder there" in burnish("adopt", f"lab:{paused.name}").stderr
+
+
+def test_what_a_move_that_failed_has_left_there_is_removed_by_the_next_connection(
+    paused: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _kill_at(monkeypatch, "write_state", lambda: _move(paused, "lab"))
+    (place / "moving" / "of another").mkdir()
+    (place / "moving" / "of another" / "spec.yaml").touch()
+    old, new = place / "moving" / f"{store.SCRATCH}old", place / "data" / f"{store.SCRATCH}new"
+    for folder, age in ((old, store.KEPT_SECONDS + 60), (new, 60.0)):
+        folder.mkdir()
+        os.utime(folder, (time.time() - age, time.time() - age))
+    with hold_lock(paused.lock):  # somebody here is moving it
+        _connect()
+    assert sorted(_names(place, "moving")) == [paused.name, "of another"]
+    _connect()
+    assert (_names(place, "moving"), new.exists()) == (["of another"], True)
+
+
+def _connect() -> None:
+    with connection.connect_by_name("lab"):
+        pass
 
 
 def _kill_at(monkeypatch: pytest.MonkeyPatch, boundary: str, act: Callable[[], None]) -> None:
@@ -147,13 +175,13 @@ def _kill_at(monkeypatch: pytest.MonkeyPatch, boundary: str, act: Callable[[], N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(moving.upload if boundary == "prepare_upload" else moving, boundary, die)
+        patch.setattr(move.upload if boundary == "prepare_upload" else move, boundary, die)
         with pytest.raises(KeyboardInterrupt):
             act()
 
 
 def test_agent_is_not_silent_while_it_copies_a_large_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "PIECE", 10)
+    monkeypatch.setattr(store, "PIECE", 10)
     monkeypatch.setattr(agent, "BEAT_SECONDS", 0.0)
     for room in ("files", "moving", "runs"):
         (tmp_path / room).mkdir()
@@ -167,6 +195,39 @@ def test_agent_is_not_silent_while_it_copies_a_large_run(tmp_path: Path, monkeyp
     assert kinds.count("Alive") >= len(content) // 10
     assert kinds[-1] == "Started"
     assert (tmp_path / "moving" / "run" / "spec.yaml").read_bytes() == content
+
+
+def test_agent_is_not_silent_while_a_large_file_is_written_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: time.sleep(0.2))
+    asked, said = io.BytesIO(), io.BytesIO()
+    digest = hashlib.sha256(b"content").hexdigest()
+    protocol.send(asked, protocol.PutPiece(digest=digest, offset=0, total=7), b"content")
+    with pytest.raises(protocol.ConnectionLost):
+        agent._Agent(tmp_path, io.BytesIO(asked.getvalue()), said).serve()
+    kinds = [json.loads(line)["message"] for line in said.getvalue().splitlines()[1:]]
+    assert kinds.count("Alive") >= 3
+    assert (tmp_path / "files" / digest).read_bytes() == b"content"
+
+
+def test_adopted_run_moves_here_only_with_files_that_the_user_names(burnish: Burnish, paused: RunFolder, place: Path, runs: Path, until: Until) -> None:  # fmt: skip
+    own = spec_file.read_run(paused.spec)
+    _move(paused, "lab")
+    (place / "moving" / paused.name).rename(place / "runs" / paused.name)
+    adopted = runs / "adopted"
+    assert burnish("adopt", f"lab:{paused.name}", "--run-folder", adopted).returncode == 0
+    until(lambda: RunFolder(adopted).life() == "ended")
+    refused = burnish("resume", adopted, "--on", "local")
+    assert refused.returncode == 2
+    assert "its spec comes from lab and names files as they are called there; name yours: burnish resume adopted --on local --set model.name_or_path=FILE" in refused.stderr  # fmt: skip
+    assert _names(place, "runs") == [paused.name]
+    files = [f"--set={key}={value}" for key, value in (("model.name_or_path", own["model"]["name_or_path"]), ("data.train", own["data"]["train"]))]  # fmt: skip
+    moved = burnish("resume", adopted, "--on", "local", "--detach", *files)
+    assert moved.returncode == 0, moved.stderr
+    assert spec_file.read_run(RunFolder(adopted).spec)["data"]["train"] == own["data"]["train"]
+    burnish("stop", adopted, "--now")
 
 
 def test_two_runs_of_one_name_stay_apart(paused: RunFolder, place: Path, tmp_path: Path) -> None:

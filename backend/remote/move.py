@@ -7,8 +7,8 @@ it is written once everything is there, and removed once everything is here. Who
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from backend.contract import spec_file
@@ -21,11 +21,11 @@ from backend.contract.run.lock import RunLocked, take_lock
 from backend.contract.safe_files import open_inside, write_whole
 from backend.contract.spec import RunSpec
 from backend.data.removal import remove
-from backend.preflight.resolve import read_run
+from backend.preflight.resolve import read_run, resolve
 from backend.remote import protocol, schedulers, upload
 from backend.remote.connection import connect_by_name, discarding
 from backend.remote.mirror import MirrorState, fetch, forget_state, write_state
-from backend.remote.protocol import Report
+from backend.remote.protocol import ConnectionLost, Report
 from backend.training.checkpoints import Checkpoints
 from backend.training.resume import best_so_far
 from backend.training.spec_change import keep_started
@@ -53,6 +53,30 @@ def move(folder: RunFolder, place: str, reports: Reports) -> None:
     if place != HERE:
         with _hold(folder):
             _send(folder, place, reports)
+
+
+def name_own_files(folder: RunFolder, remote: RemoteRun, place: str, changes: list[str]) -> list[str]:
+    """Let the spec of an adopted run name files of this computer, as these changes say; returns the other changes.
+
+    Whoever wrote the spec could otherwise name any file of this computer, which would be sent with the next move. Raises InputError.
+    """
+    spec = read_run(folder)
+    keys = upload.path_keys(spec)
+    own = [change for change in changes if change.partition("=")[0].strip() in keys]
+    if missing := [key for key in keys if key not in {change.partition("=")[0].strip() for change in own}]:
+        raise InputError(
+            "{name}: its spec comes from {machine} and names files as they are called there; name yours: burnish resume {name} --on {place} {options}",
+            missing[0],
+            name=folder.name,
+            machine=remote.machine,
+            place=place,
+            options=" ".join(f"--set {key}=FILE" for key in missing),
+        )
+    values = spec_file.apply_changes(spec.model_dump(mode="json"), own)
+    here = resolve(values, Path.cwd())
+    write_whole(folder.spec, spec_file.dump(here.model_dump(mode="json")).encode())
+    write_json(folder.remote, asdict(replace(remote, is_adopted=False)))
+    return [change for change in changes if change not in own]
 
 
 @contextmanager
@@ -141,7 +165,8 @@ def _bring_back(folder: RunFolder, remote: RemoteRun, report: Report) -> None:
     with connect_by_name(remote.machine) as (machine, _):
         there = fetch(folder, remote, machine, report)
         script = schedulers.script_of(find_machine(remote.machine), {})
-        taken = machine.ask(protocol.Release(run=remote.run, script=script), protocol.Started)
+        question = protocol.Release(run=remote.run, origin=_origin(folder), script=script)
+        taken = machine.ask(question, protocol.Started)
         _check_whole(folder, remote, there)
         write_whole(folder.spec, upload.restore_local(taken.spec, spec_file.read_run(folder.spec)).encode())
         keep_started(folder, read_run(folder))
@@ -150,7 +175,8 @@ def _bring_back(folder: RunFolder, remote: RemoteRun, report: Report) -> None:
         folder.job.unlink(missing_ok=True)
         folder.remote.unlink()  # from here on it is here
         forget_state(folder)
-        machine.ask(protocol.Forget(run=remote.run), protocol.Done)
+        with suppress(ConnectionLost, InputError):  # the next connection tries again
+            machine.ask(protocol.Forget(run=remote.run), protocol.Done)
 
 
 def _check_whole(folder: RunFolder, remote: RemoteRun, there: list[str]) -> None:

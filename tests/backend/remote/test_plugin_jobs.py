@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +14,13 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.machines import Machine, write_machines
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.job import JobRecord
-from backend.remote import added_jobs, schedulers
+from backend.contract.run.job import SUBMITTING, JobRecord
+from backend.remote import plugin_jobs, schedulers
 from tests.backend.remote.remote_runs import Burnish, losses
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "other-schedulers.md"
 BROKEN = """\
-import sys
+import os, pathlib, sys
 
 class Lacking:
     title, description = "Lacking", ""
@@ -28,15 +29,26 @@ class Failing:
     title, description = "Failing", ""
     def check(self, script): raise RuntimeError("no \\x1b[31mquota\\nand more")
     def script(self, machine, spec): return "{}"
-    def submit(self, script, folder, command): return "--all"
+    def submit(self, script, folder, command, name): return "--all"
     def look_up(self, job): return "asleep", ""
     def stop(self, job): sys.exit("gone")
 
-FAILING = Failing()
+class Dying(Failing):
+    title, known = "Dying", pathlib.Path(__file__).with_name("jobs")
+    def submit(self, script, folder, command, name):
+        with self.known.open("a") as file: file.write(name + "\\n")
+        if os.environ.get("DIES"): os.kill(os.getpid(), 9)
+        raise TimeoutError("no answer")
+    def look_up(self, job):
+        if os.environ.get("MUTE"): raise OSError("no connection")
+        return ("running" if self.known.exists() and job in self.known.read_text() else "unknown"), ""
+
+FAILING, DYING = Failing(), Dying()
 """
 ENTRIES = """
 lacking = broken:Lacking
 failing = broken:FAILING
+dying = broken:DYING
 missing = nowhere:Launcher
 leaving = leaving:Launcher
 ray = broken:Failing
@@ -93,7 +105,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setattr(added_jobs, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(plugin_jobs, "POLL_SECONDS", 0.0)
     monkeypatch.syspath_prepend(str(site))
     _forget()
     yield
@@ -121,9 +133,11 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_only_launchers_that_can_be_used_are_known(burnish: Burnish):
-    assert added_jobs.names() == ["failing", "kubernetes"]
+    assert plugin_jobs.names() == ["dying", "failing", "kubernetes"]
     refused = burnish("machines", "add", "one", "--scheduler", "nope")
-    sentence = "there is no scheduler nope; choose slurm, ray, or one of an installed package: failing, kubernetes"
+    sentence = (
+        "there is no scheduler nope; choose slurm, ray, or one of an installed package: dying, failing, kubernetes"
+    )
     assert (refused.returncode, refused.stderr.strip()) == (2, sentence)
     assert burnish("machines", "add", "one", "--scheduler", "kubernetes").returncode == 0
 
@@ -146,9 +160,9 @@ def test_a_broken_launcher_is_a_sentence(name: str, sentence: str):
 def test_what_a_launcher_does_wrong_is_a_sentence(folder: RunFolder):
     script = _script("failing")
     for act, reason in (
-        (lambda: schedulers.check(script, folder.path, lambda: None), "no .*quota"),
+        (lambda: schedulers.check(script, folder.path), "no .*quota"),
         (lambda: schedulers.submit(folder, script, []), "it gave no number for its job"),
-        (added_jobs.LauncherJob(JobRecord("1", scheduler="failing")).stop, "gone"),
+        (plugin_jobs.LauncherJob(JobRecord("1", scheduler="failing")).stop, "gone"),
     ):
         with pytest.raises(InputError, match=f"^Failing: {reason}") as refusal:
             act()
@@ -156,9 +170,33 @@ def test_what_a_launcher_does_wrong_is_a_sentence(folder: RunFolder):
         assert "\x1b" not in str(refusal.value)
 
 
+def test_a_job_whose_launcher_was_killed_before_it_returned_is_found_by_its_name(folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # fmt: skip
+    script = _script("dying")
+    act = "import sys; from backend.contract.run.folder import RunFolder as F; from backend.remote import schedulers; schedulers.submit(F(sys.argv[1]), sys.argv[2], [])"
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(Path.cwd())])
+    killed = subprocess.run([sys.executable, "-c", act, folder.path, script], env={**os.environ, "DIES": "1", "PYTHONPATH": path}, check=False)  # fmt: skip
+    assert killed.returncode == -9
+    [name] = (tmp_path / "site" / "jobs").read_text().splitlines()
+    assert folder.job_record() == JobRecord(name, SUBMITTING, scheduler="dying")
+    monkeypatch.setenv("MUTE", "1")
+    with pytest.raises(InputError, match=rf"it is not known whether job {name} of .* look for it there, and if there is none, delete .*job\.json"):  # fmt: skip
+        schedulers.submit(folder, script, [])
+    monkeypatch.delenv("MUTE")
+    schedulers.submit(folder, script, [])
+    assert folder.job_record() == JobRecord(name, scheduler="dying")
+    assert (tmp_path / "site" / "jobs").read_text().splitlines() == [name]
+
+
+def test_a_job_whose_submission_failed_after_it_was_taken_is_followed(folder: RunFolder):
+    schedulers.submit(folder, _script("dying"), [])  # it says that it had no answer
+    job = schedulers.job_of(folder, _script("dying"))
+    assert job is not None
+    assert (job.life(folder), job.state) == ("alive", "running")
+
+
 def test_a_state_that_is_unknown_is_as_if_the_cluster_did_not_answer(folder: RunFolder):
-    job = added_jobs.LauncherJob(JobRecord("1", scheduler="failing"))
-    assert (job.life(folder), job.state) == ("alive", "")
+    job = plugin_jobs.LauncherJob(JobRecord("1", scheduler="failing"))
+    assert (job.life(folder), job.state, job.trouble) == ("alive", "", "Failing: it knows no state 'asleep'")
     assert not job.cancel("stopped")
 
 
@@ -170,7 +208,7 @@ def test_a_strangers_record_is_not_followed(folder: RunFolder, record: JobRecord
 
 def test_the_example_starts_a_command_in_the_folder_and_ends_it(folder: RunFolder, until):
     script = _script("kubernetes", setup="touch setup", command="sleep 60; true")
-    assert schedulers.check(script, folder.path, lambda: None).devices == ["node/one", "node/two"]
+    assert schedulers.check(script, folder.path).devices == ["node/one", "node/two"]
     program = folder.path / "program"
     program.write_text('#!/bin/sh\necho "$@" > ran\nexec sleep 60\n')
     program.chmod(0o755)
@@ -187,7 +225,7 @@ def test_the_example_starts_a_command_in_the_folder_and_ends_it(folder: RunFolde
     assert job.life(folder) == "ended"
     assert job.end(folder) == ("interrupted", "its job was stopped in Kubernetes")
     (gone := JobRecord("burnish-gone", scheduler="kubernetes"))
-    lost = added_jobs.LauncherJob(gone)
+    lost = plugin_jobs.LauncherJob(gone)
     assert (lost.life(folder), lost.end(folder)[0]) == ("ended", "interrupted")
 
 
