@@ -52,7 +52,7 @@ class Call:
     batches: list[Batch]
 
 
-def _meet_at(host: str, port: int, size: int, *, is_first: bool) -> "dist.Store":
+def _meet_at(host: str, port: int, size: int, *, is_first: bool) -> dist.TCPStore:  # pyright: ignore[reportPrivateImportUsage]
     """The store at that address of the first process, which listens there only; PyTorch itself would listen at all addresses."""
     descriptor = None
     if is_first:
@@ -99,7 +99,7 @@ class ProcessGroup:
         """
         if rendezvous.startswith(TCP):
             host, _, port = rendezvous.removeprefix(TCP).rpartition(":")
-            store: dist.Store = _meet_at(host.strip("[]"), int(port), size, is_first=rank == 0)
+            store: dist.Store = _meet_at(host.strip("[]"), int(port), size, is_first=rank == 0)  # pyright: ignore[reportPrivateImportUsage]  # fmt: skip
             if interface := _interface_to(host.strip("[]")):
                 os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = interface
         else:
