@@ -25,7 +25,7 @@ from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.compilation import CompiledPrograms, shapes, translate_out_of_memory
 from backend.engines.jax.generation import Generator
 from backend.engines.jax.heads import HEADS
-from backend.engines.jax.layers import DropoutKeys, for_one_cpu, recompute_layers, use_dtype
+from backend.engines.jax.layers import DropoutKeys, trace
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.mesh import layout_of
@@ -188,7 +188,8 @@ class JaxEngine:
         assert self._model is not None
         assert self._training is not None
         recomputes = self._training.gradient_checkpointing is True
-        with use_dtype(self._numbers), for_one_cpu(self._on_one_cpu), recompute_layers(recomputes), dropping(noise):
+        tracing = trace(self._numbers, on_one_cpu=self._on_one_cpu, recomputes=recomputes)
+        with tracing, dropping(noise):
             return self._head.loss(self._model.bind(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
@@ -213,7 +214,7 @@ class JaxEngine:
 
     def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
         assert self._model is not None
-        with use_dtype(self._numbers), for_one_cpu(self._on_one_cpu):
+        with trace(self._numbers, on_one_cpu=self._on_one_cpu):
             return self._head.outputs(self._model.bind(parameters), arrays)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:

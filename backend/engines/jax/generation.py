@@ -13,7 +13,7 @@ from backend.engines import decoding
 from backend.engines.engine import Batch
 from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, max_new_tokens
 from backend.engines.jax.compilation import CompiledPrograms
-from backend.engines.jax.layers import KeyValueCache, use_cache, use_dtype
+from backend.engines.jax.layers import KeyValueCache, trace, use_cache
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.logits_processors import build_processors
 
@@ -82,7 +82,7 @@ class Generator:
     # Compiled
 
     def _read_source(self, parameters: Parameters, ids: jax.Array, mask: jax.Array) -> jax.Array:
-        with use_dtype(self._numbers):
+        with trace(self._numbers):
             return self._model.bind(parameters).read({"input_ids": ids, "attention_mask": mask}, None)  # type: ignore[attr-defined]
 
     def _read_prompt(
@@ -102,7 +102,7 @@ class Generator:
         self, parameters: Parameters, ids: jax.Array, mask: jax.Array, source: Any, memory: KeyValueCache
     ) -> tuple[jax.Array, Kept]:
         """Scores of the token after the last one, (rows, vocabulary) float32."""
-        with use_dtype(self._numbers), use_cache(memory):
+        with trace(self._numbers), use_cache(memory):
             model: Any = self._model.bind(parameters)
             if self.answers:
                 hidden = model.decode(ids, *source, None)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -27,53 +28,39 @@ class UnsupportedModelError(InputError):
         super().__init__(message("{field}: the JAX engine {what}; choose PyTorch", field=FIELD, what=what), FIELD)
 
 
-_NUMBERS: ContextVar[Any] = ContextVar("numbers", default=jnp.float32)
+@dataclass(frozen=True)
+class _Tracing:
+    dtype: Any = jnp.float32
+    on_one_cpu: bool = False
+    recomputes: bool = False
+
+
+_DEFAULT = _Tracing()
+_TRACING: ContextVar[_Tracing] = ContextVar("tracing", default=_DEFAULT)
 
 
 @contextmanager
-def use_dtype(numbers: Any) -> Iterator[None]:
-    """Layers traced inside multiply in this number format; sums over layers and norms stay float32."""
-    token = _NUMBERS.set(numbers)
+def trace(dtype: Any, *, on_one_cpu: bool = False, recomputes: bool = False) -> Iterator[None]:
+    """How layers inside are traced.
+
+    They multiply in `dtype`; sums over layers and norms stay float32. On one CPU device, some things are faster in
+    another way. Layers that are recomputed for the gradients (gradient checkpointing) store no activations.
+    """
+    token = _TRACING.set(_Tracing(dtype, on_one_cpu, recomputes))
     try:
         yield
     finally:
-        _NUMBERS.reset(token)
+        _TRACING.reset(token)
 
 
 def compute_dtype() -> Any:
     """The number format that layers multiply in."""
-    return _NUMBERS.get()
-
-
-_ON_ONE_CPU: ContextVar[bool] = ContextVar("on_one_cpu", default=False)
-
-
-@contextmanager
-def for_one_cpu(wanted: bool) -> Iterator[None]:
-    """Layers traced inside are compiled for one CPU device, for which some things are faster in another way."""
-    token = _ON_ONE_CPU.set(wanted)
-    try:
-        yield
-    finally:
-        _ON_ONE_CPU.reset(token)
-
-
-_RECOMPUTES: ContextVar[bool] = ContextVar("recomputes", default=False)
-
-
-@contextmanager
-def recompute_layers(wanted: bool) -> Iterator[None]:
-    """Layers traced inside are recomputed for the gradients (gradient checkpointing), so no activations are stored."""
-    token = _RECOMPUTES.set(wanted)
-    try:
-        yield
-    finally:
-        _RECOMPUTES.reset(token)
+    return _TRACING.get().dtype
 
 
 def apply_layer(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.Array:
     """`layer(x, *given)`, recomputed for the gradients if that is enabled."""
-    return jax.checkpoint(lambda value: layer(value, *given))(x) if _RECOMPUTES.get() else layer(x, *given)
+    return jax.checkpoint(lambda value: layer(value, *given))(x) if _TRACING.get().recomputes else layer(x, *given)
 
 
 class KeyValueCache:
@@ -168,9 +155,9 @@ def _dropout_mask(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Ar
 
 def multiply(x: jax.Array, weight: jax.Array) -> jax.Array:
     """(…, inputs) · (inputs, outputs) → (…, outputs), in the dtype that layers multiply in."""
-    numbers = _NUMBERS.get()
-    product = _product if _ON_ONE_CPU.get() and weight.size >= _LARGE else jnp.matmul
-    return product(x.astype(numbers), weight.astype(numbers))
+    tracing = _TRACING.get()
+    matmul = _matmul if tracing.on_one_cpu and weight.size >= _LARGE else jnp.matmul
+    return matmul(x.astype(tracing.dtype), weight.astype(tracing.dtype))
 
 
 _LARGE = 2**17
@@ -178,38 +165,36 @@ _LARGE = 2**17
 
 
 @jax.custom_vjp
-def _product(x: jax.Array, weight: jax.Array) -> jax.Array:
+def _matmul(x: jax.Array, weight: jax.Array) -> jax.Array:
     return x @ weight
 
 
-def _product_and_operands(x: jax.Array, weight: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+def _matmul_forward(x: jax.Array, weight: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
     return x @ weight, (x, weight)
 
 
-def _product_gradients(operands: tuple[jax.Array, jax.Array], of_result: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _matmul_backward(operands: tuple[jax.Array, jax.Array], of_result: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Gradients of `x` and `weight`.
 
     XLA's products over the first dimension of both operands are slow on a CPU, half as fast for some shapes, so
     the narrower operand is transposed in memory first.
     """
     x, weight = operands
-    rows, columns = (
-        x.reshape(-1, x.shape[-1]),
-        of_result.reshape(-1, of_result.shape[-1]),
-    )  # (tokens, inputs or outputs)
+    rows = x.reshape(-1, x.shape[-1])  # (tokens, inputs)
+    columns = of_result.reshape(-1, of_result.shape[-1])  # (tokens, outputs)
     if rows.shape[1] <= columns.shape[1]:
-        of_weight = _transposed(rows) @ columns  # (inputs, outputs)
+        of_weight = _transposed_copy(rows) @ columns  # (inputs, outputs)
     else:
-        of_weight = (_transposed(columns) @ rows).T  # (inputs, outputs)
+        of_weight = (_transposed_copy(columns) @ rows).T  # (inputs, outputs)
     return of_result @ weight.T, of_weight
 
 
-def _transposed(x: jax.Array) -> jax.Array:
+def _transposed_copy(x: jax.Array) -> jax.Array:
     """A transposed copy: the barrier keeps XLA from making it part of a product."""
     return jax.lax.optimization_barrier(x.T.reshape(-1)).reshape(x.shape[::-1])
 
 
-_product.defvjp(_product_and_operands, _product_gradients)
+_matmul.defvjp(_matmul_forward, _matmul_backward)
 
 
 class Linear(nnx.Module):
@@ -313,7 +298,7 @@ def attend(
     """
     length = query.shape[2]
     are_all = key.shape[2] == length  # else the keys are a cache
-    if not (is_causal and are_all and length >= _LEAST_IN_PARTS and _ON_ONE_CPU.get()):
+    if not (is_causal and are_all and length >= _LEAST_IN_PARTS and _TRACING.get().on_one_cpu):
         return _attend(query, key, value, bias, scale, rate, noise)
     size = -(-length // _CAUSAL_PARTS)
     parts = [

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from backend.engines.jax.layers import DropoutKeys, activation, attend, causal_bias, dropout, for_one_cpu, multiply
+from backend.engines.jax.layers import DropoutKeys, activation, attend, causal_bias, dropout, multiply, trace
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.937])
@@ -41,7 +41,7 @@ def _values_and_gradients(compute: Callable[..., jax.Array], *given: jax.Array, 
         found = compute(*values)
         return (found * jnp.sin(jnp.arange(found.size)).reshape(found.shape)).sum()
 
-    with for_one_cpu(on_one_cpu):
+    with trace(jnp.float32, on_one_cpu=on_one_cpu):
         found = jax.jit(lambda *values: (compute(*values), *jax.grad(total, range(len(values)))(*values)))(*given)
     return [np.asarray(each) for each in found]
 
