@@ -191,6 +191,8 @@ class Device(msgspec.Struct, frozen=True):
     """Of a CPU; 0 if unknown."""
     emulates_bfloat16: bool = False
     """Whether a CPU is known to have no unit for it: its flags name neither AVX512_BF16 nor AMX nor Arm's BF16."""
+    note: str = ""
+    """Of a CPU that was found alone: why the engine may not see other devices."""
 
 
 class Catalog(msgspec.Struct, frozen=True):

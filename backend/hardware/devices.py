@@ -1,10 +1,11 @@
 """Finds the devices of this machine, and chooses a run's device and precision."""
 
+import math
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -53,7 +54,7 @@ class DeviceChoice:
     precision: Precision
     reason: str
     warning: str = ""
-    """A sentence on what a precision chosen by hand will do to this model."""
+    """Sentences on what may surprise about this choice."""
     hosts: int = 1
     """Computers that each have such devices."""
     shared: int = 1
@@ -77,34 +78,37 @@ def query_devices(
     """
     known = registry.find("engine", engine, "hardware.engine") if engine in registry.names("engine") else None
     if known is not None and known.knows_devices():
-        return DeviceList(known.devices())
+        return _listed(known.devices())
     command = python_command(f"backend.engines.{engine}.devices")
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True,
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
-        return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
+        return _listed(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
     except subprocess.TimeoutExpired:
-        return DeviceList(
-            [cpu_device()],
-            message("{engine} did not list its devices within {seconds:g} seconds", engine=engine, seconds=seconds),
-        )
+        note = message("{engine} did not list its devices within {seconds:g} seconds", engine=engine, seconds=seconds)
     except subprocess.CalledProcessError as error:
         words = error.stderr.decode(errors="replace").strip().splitlines() or [message("no reason given")]
-        return DeviceList(
-            [cpu_device()], message("{engine} could not list its devices: {words}", engine=engine, words=words[-1])
-        )
+        note = message("{engine} could not list its devices: {words}", engine=engine, words=words[-1])
     except (OSError, IndexError, msgspec.DecodeError) as error:
-        return DeviceList(
-            [cpu_device()], message("{engine} could not list its devices: {error}", engine=engine, error=error)
-        )
+        note = message("{engine} could not list its devices: {error}", engine=engine, error=error)
+    return _listed([msgspec.structs.replace(cpu_device(), note=note)])
+
+
+def _listed(devices: list[Device]) -> DeviceList:
+    return DeviceList(devices, _note(devices))
+
+
+def _note(devices: list[Device]) -> str:
+    """Why there may be other devices."""
+    return next((one.note for one in devices if one.note), "")
 
 
 def list_devices(
     engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
 ) -> list[Device]:
-    """The devices of `ask`, without its note."""
+    """As `query_devices`; a CPU that was found alone has the note."""
     return query_devices(engine, seconds, environment).devices
 
 
@@ -114,30 +118,36 @@ def list_all() -> list[Device]:
     return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
 
 
-def choose(spec: RunSpec, devices: list[Device], note: str = "", taken: frozenset[str] = frozenset()) -> DeviceChoice:
+def choose(spec: RunSpec, devices: list[Device], taken: frozenset[str] = frozenset()) -> DeviceChoice:
     """The devices and precision of a run. Raises InputError that lists the available devices if it cannot be met.
 
-    `note` is why the engine may not have listed all devices. Those `taken` by other runs are the last choice.
+    Devices `taken` by other runs are the last choice. Of devices that differ, precision is what all can compute in.
     """
-    found = _devices(spec, devices, note, taken)
+    found = _devices(spec, devices, taken)
     device = min(found, key=lambda one: one.free_mb)
-    precision, reason = _precision(spec, device)
+    precision, reason = _precision(spec, min(found, key=lambda one: len(one.precisions) or math.inf))
     shared = count_processes(spec.hardware) if device.kind == "cpu" else 1
     names = tuple(_name(one) for one in found) * shared
     return DeviceChoice(
-        names, device, precision, reason, _warning(spec, device, precision), count_hosts(spec.hardware), shared
+        names,
+        device,
+        precision,
+        reason,
+        " ".join(_warnings(spec, found, precision)),
+        count_hosts(spec.hardware),
+        shared,
     )
 
 
 def device_request(spec: RunSpec, listed: DeviceList | None = None) -> DeviceRequest:
     """As `make_request`, of this computer's devices; `listed` are those, if they are known."""
     found = listed or query_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return make_request(spec, found.devices, found.note)
+    return make_request(spec, found.devices)
 
 
-def make_request(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceRequest:
+def make_request(spec: RunSpec, devices: list[Device]) -> DeviceRequest:
     """What a run waits for in the queue. Raises InputError as `choose` does."""
-    chosen = _devices(spec, devices, note, frozenset())
+    chosen = _devices(spec, devices, frozenset())
     pool = chosen if spec.hardware.devices else [one for one in devices if one.kind == chosen[0].kind]
     return DeviceRequest(len(chosen), tuple(map(_name, pool)))
 
@@ -158,7 +168,7 @@ def _name(device: Device) -> str:
     return "cpu" if device.kind == "cpu" and device.index == 0 else f"{device.kind}:{device.index}"
 
 
-def _devices(spec: RunSpec, devices: list[Device], note: str, taken: frozenset[str]) -> list[Device]:
+def _devices(spec: RunSpec, devices: list[Device], taken: frozenset[str]) -> list[Device]:
     wanted, numbers = spec.hardware.device, spec.hardware.devices
     if wanted == "auto":
         found = [device for device in devices if device.kind != "cpu"] or devices
@@ -171,7 +181,11 @@ def _devices(spec: RunSpec, devices: list[Device], note: str, taken: frozenset[s
             "; ",
             filter(
                 None,
-                [message("there is no {wanted} here; available: {kinds}", wanted=wanted, kinds=kinds), note, way_out],
+                [
+                    message("there is no {wanted} here; available: {kinds}", wanted=wanted, kinds=kinds),
+                    _note(devices),
+                    way_out,
+                ],
             ),
         )
         raise InputError("hardware.device: {reasons}", "hardware.device", reasons=reasons)
@@ -246,19 +260,26 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
     )
 
 
-def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
-    if precision == "bfloat16" and device.emulates_bfloat16:
-        return message(
+def _warnings(spec: RunSpec, devices: list[Device], precision: Precision) -> Iterator[str]:
+    if spec.hardware.device == AUTO and (note := _note(devices)):
+        yield message("hardware.device: the run uses the processor, because {note}.", note=note)
+    if len(kinds := dict.fromkeys(one.name for one in devices)) > 1:
+        yield message(
+            "hardware.devices: {kinds} differ; every step waits for the slowest, and the one with the least memory "
+            "decides how many rows fit.",
+            kinds=", ".join(kinds),
+        )
+    if precision == "bfloat16" and devices[0].emulates_bfloat16:
+        yield message(
             "hardware.precision: this processor has no bfloat16 units and emulates them, which is slower than float32."
         )
-    if precision != "float16" or not _overflows(spec):
-        return ""
-    safe = message("bfloat16 or float32") if "bfloat16" in device.precisions else "float32"
-    return message(
-        "hardware.precision: float16 was chosen manually, but models of this family (T5, mT5, "
-        "Pegasus) overflow in it, and the loss may become NaN; {safe} is safe.",
-        safe=safe,
-    )
+    if precision == "float16" and _overflows(spec):
+        has_bfloat16 = all("bfloat16" in one.precisions for one in devices)
+        yield message(
+            "hardware.precision: float16 was chosen manually, but models of this family (T5, mT5, "
+            "Pegasus) overflow in it, and the loss may become NaN; {safe} is safe.",
+            safe=message("bfloat16 or float32") if has_bfloat16 else "float32",
+        )
 
 
 def _overflows(spec: RunSpec) -> bool:

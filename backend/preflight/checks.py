@@ -241,8 +241,7 @@ def _check_hardware(spec: RunSpec, list_devices: Callable[[], DeviceList]) -> de
     is_any = is_any and devices.count_processes(hardware) == 1 and spec.training.master_weights == "float32"
     is_any = is_any and compile_setting(spec) != ALWAYS
     if not is_any or "cpu" not in (model_options.devices_of_optimizer(spec) or ("cpu",)):
-        found = list_devices()
-        return devices.choose(spec, found.devices, found.note)
+        return devices.choose(spec, list_devices().devices)
     return None
 
 

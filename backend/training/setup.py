@@ -124,7 +124,7 @@ def set_up_run(
     )
     resume.write_first_events(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
-        stages.warn("precision", choice.warning)
+        stages.warn("devices", choice.warning)
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     model_options.check_new_weights(spec, model.folder)

@@ -104,12 +104,13 @@ def align_ends(model: Any, batch: Batch) -> Batch:
 def tensor(array: np.ndarray, device: torch.device) -> torch.Tensor:
     """The array on the device; on a CPU without a copy.
 
-    CUDA would wait for what it computes before it copies from memory that the system may move elsewhere.
+    CUDA would wait for what it computes before it copies from memory that the system may move elsewhere. Other
+    devices' copies are waited for: the array may be gone before (on MPS, https://github.com/pytorch/pytorch/issues/189690).
     """
     made = torch.from_numpy(np.ascontiguousarray(array))
     if device.type == "cuda":
-        made = made.pin_memory()  # whose memory is kept, and used again only after the copy
-    return made if device.type == "cpu" else made.to(device, non_blocking=True)
+        return made.pin_memory().to(device, non_blocking=True)  # whose memory is kept, and used again after the copy
+    return made.to(device)
 
 
 def _to_add(seen: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from backend.contract.run.folder import DeviceRequest, ProcessRecord, RunFolder
 from backend.contract.run.lock import hold_lock
 from backend.contract.spec import RunSpec, run_spec
 from backend.engines.cpu_device import emulates_bfloat16
+from backend.engines.torch import devices as torch_devices
 from backend.hardware import devices, run_sizes
 from backend.hardware.devices import choose, make_request
 from backend.training.setup import choose_device
@@ -224,3 +226,91 @@ def test_float16_by_hand_is_obeyed_and_explained_beforehand():
 
 def test_float16_by_hand_needs_no_words_for_other_models():
     assert choose(spec(precision="float16"), [*CARDS, PROCESSOR]).warning == ""
+
+
+OLD = Device("cuda", 0, "T4", 16000, 15000, ["float32", "float16"])
+NEW = Device("cuda", 1, "A100", 40000, 10000, ["float32", "float16", "bfloat16"])
+
+
+def test_of_devices_that_differ_precision_is_what_all_can_compute_in():
+    chosen = choose(spec(devices=[0, 1]), [OLD, NEW, PROCESSOR])
+    assert (chosen.device, chosen.precision) == (NEW, "float16")
+    assert "T4, A100 differ; every step waits for the slowest" in chosen.warning
+    with pytest.raises(InputError, match="T4 does not support bfloat16"):
+        choose(spec(devices=[0, 1], precision="bfloat16"), [OLD, NEW, PROCESSOR])
+
+
+def test_a_run_that_takes_the_processor_for_lack_of_a_known_gpu_says_so():
+    alone = msgspec.structs.replace(PROCESSOR, note="PyTorch sees no GPU")
+    assert (
+        choose(spec(), [alone]).warning == "hardware.device: the run uses the processor, because PyTorch sees no GPU."
+    )
+    assert choose(spec(device="cpu"), [alone]).warning == ""
+
+
+class Cards:
+    """What torch.cuda and torch.xpu say of two cards, of which the second answers no question about its memory."""
+
+    def __init__(self, **properties: Any) -> None:
+        self._properties = SimpleNamespace(name="Card", total_memory=16e9, **properties)
+
+    def is_available(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return 2
+
+    def get_device_properties(self, index: int) -> SimpleNamespace:
+        return self._properties
+
+    def mem_get_info(self, index: int) -> tuple[int, int]:
+        if index == 1:
+            raise RuntimeError("CUDA error: all CUDA-capable devices are busy or unavailable")
+        return 12_000_000_000, 16_000_000_000
+
+
+def stand_in_torch(monkeypatch: pytest.MonkeyPatch, hip: str | None = None, **kinds: Any) -> list[Device]:
+    nothing = SimpleNamespace(is_available=lambda: False)
+    torch = SimpleNamespace(
+        cuda=kinds.get("cuda", nothing), xpu=kinds.get("xpu", nothing),
+        backends=SimpleNamespace(mps=nothing), version=SimpleNamespace(hip=hip),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(torch_devices, "may_have_accelerator", lambda: True)
+    return torch_devices.devices()
+
+
+def test_a_card_that_cannot_be_used_now_hides_no_other(monkeypatch: pytest.MonkeyPatch):
+    first, second, processor = stand_in_torch(monkeypatch, cuda=Cards(major=8))
+    assert (first.free_mb, second.free_mb, processor.kind) == (12_000, 0, "cpu")
+    assert choose(spec(), [second, first, processor]).words == "cuda:0"
+
+
+@pytest.mark.parametrize(
+    ("hip", "properties", "has_bfloat16"),
+    [
+        (None, {"major": 8}, True),
+        (None, {"major": 7}, False),
+        ("6.4", {"major": 9, "gcnArchName": "gfx906:sramecc+:xnack-"}, False),
+        ("6.4", {"major": 9, "gcnArchName": "gfx942:sramecc+:xnack-"}, True),
+        ("6.4", {"major": 10, "gcnArchName": "gfx1030"}, False),
+        ("6.4", {"major": 11, "gcnArchName": "gfx1100"}, True),
+    ],
+)
+def test_bfloat16_is_offered_on_cards_that_have_units_for_it(
+    monkeypatch: pytest.MonkeyPatch, hip: str | None, properties: dict[str, Any], has_bfloat16: bool
+):
+    first, *_ = stand_in_torch(monkeypatch, hip, cuda=Cards(**properties))
+    assert ("bfloat16" in first.precisions) is has_bfloat16
+
+
+def test_gpus_of_intel_are_listed(monkeypatch: pytest.MonkeyPatch):
+    found = stand_in_torch(monkeypatch, xpu=Cards())
+    assert [(one.kind, one.index, one.free_mb) for one in found[:2]] == [("xpu", 0, 12_000), ("xpu", 1, 0)]
+    assert choose(spec(device="xpu"), found).words == "xpu:0"
+
+
+def test_a_driver_whose_gpu_pytorch_does_not_see_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch_devices, "_device_files", lambda names: ["nvidiactl"] if "nvidiactl" in names else [])
+    [processor] = stand_in_torch(monkeypatch)
+    assert "has the driver of one" in choose(spec(), [processor]).warning

@@ -104,7 +104,7 @@ def test_why_jax_could_not_list_its_devices_is_part_of_the_refusal(monkeypatch: 
     monkeypatch.setattr(
         devices,
         "query_devices",
-        lambda engine, environment=None: DeviceList([Device("cpu", 0, "Processor", 1, 1)], note),
+        lambda engine, environment=None: DeviceList([Device("cpu", 0, "Processor", 1, 1, note=note)], note),
     )
     assert "in use by process 4711" in str(refused(spec(device="tpu")))
 

@@ -146,7 +146,7 @@ def _burnish(task: str, folder: Path, threads: int) -> dict:
 def _products(task: str, folder: Path, threads: int) -> dict:
     from matmul_recorder import MatmulRecorder
 
-    with MatmulRecorder() as matmuls:
+    with MatmulRecorder(training=True) as matmuls:
         rows = _trained(folder, {"threads": threads})["rows"]
     return {"rate": rows / matmuls.seconds()}
 
@@ -214,7 +214,7 @@ def _predict_products(task: str, folder: Path, threads: int) -> dict:
     from matmul_recorder import MatmulRecorder
 
     rows, score = _opened(folder, threads)
-    with MatmulRecorder() as matmuls:
+    with MatmulRecorder(training=False) as matmuls:
         score()
     return {"rate": rows / matmuls.seconds()}
 

@@ -15,16 +15,20 @@ _ROUNDS = 3
 
 
 class MatmulRecorder(TorchDispatchMode):
-    """While it is entered, counts the matrix products that are computed, attention's among them, by shapes and strides."""
+    """While it is entered, counts the matrix products that are computed, attention's among them, by shapes and strides.
 
-    def __init__(self) -> None:
+    Those of training leave out the evaluation and the predictions at its end, which are computed in inference mode.
+    """
+
+    def __init__(self, *, training: bool) -> None:
         super().__init__()
+        self._is_counted = (lambda: not torch.is_inference_mode_enabled()) if training else (lambda: True)
         self._counts: Counter[str] = Counter()
         self._calls: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
-        if func.overloadpacket.__name__ in _PRODUCTS:
+        if func.overloadpacket.__name__ in _PRODUCTS and self._is_counted():
             layouts = tuple(map(_layout, args)), {name: _layout(each) for name, each in named.items()}
             key = repr((func, layouts))
             self._counts[key] += 1
