@@ -9,8 +9,9 @@ PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to alloc
 """What a RuntimeError says if the computer has no memory left."""
 ACCELERATOR_SAYS = (
     "MPS backend out of memory", "CUDA error: out of memory", "HIP error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+    "Cuda failure 2 'out of memory'",
 )  # fmt: skip
-"""The same of an accelerator: Apple's, pinned memory, CUDA itself and its libraries raise no OutOfMemoryError."""
+"""The same of an accelerator: Apple's, pinned memory, CUDA itself and its libraries, NCCL the last, raise no OutOfMemoryError."""
 
 
 def out_of_memory(*, on_accelerator: bool) -> RunFailed:

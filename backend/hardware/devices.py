@@ -133,7 +133,7 @@ def choose(spec: RunSpec, devices: list[Device], taken: frozenset[str] = frozens
         device,
         precision,
         reason,
-        " ".join(_warnings(spec, found, precision)),
+        " ".join(_warnings(spec, found, precision, taken)),
         count_hosts(spec.hardware),
         shared,
     )
@@ -260,7 +260,13 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
     )
 
 
-def _warnings(spec: RunSpec, devices: list[Device], precision: Precision) -> Iterator[str]:
+def _warnings(spec: RunSpec, devices: list[Device], precision: Precision, taken: frozenset[str]) -> Iterator[str]:
+    if busy := [name for one in devices if (name := _name(one)) in taken]:
+        yield message(
+            "hardware.devices: another run uses {names} too; both take longer and may run out of memory. With --queue a "
+            "run waits for its turn.",
+            names=", ".join(busy),
+        )
     if spec.hardware.device == AUTO and (note := _note(devices)):
         yield message("hardware.device: the run uses the processor, because {note}.", note=note)
     if len(kinds := dict.fromkeys(one.name for one in devices)) > 1:

@@ -43,15 +43,33 @@ def import_config(values: dict[str, Any]) -> ImportedSpec:
     if kind == "FSDP" and count_processes(result.spec.get("hardware", {})) > 1:
         offloads = sections["fsdp_config"].take("fsdp_offload_params", False)
         result.add(hardware={"strategy": "fsdp", "cpu_offload": True if offloads else None})
+    if sections["fsdp_config"].take("fsdp_activation_checkpointing", False):
+        result.add(training={"gradient_checkpointing": True})
+    sections["fsdp_config"].skip("fsdp_version")
     for section in sections.values():
         result.unmatched += section.unused()
-    result.unmatched += config.refuse("dynamo_config", "models are not compiled")
+    _compiler(config.section("dynamo_config"), result)
     result.unmatched += config.refuse("enable_cpu_affinity", "the system places the processes")
     if config.take("downcast_bf16", "no") in ("no", False):
         config.skip("downcast_bf16")
     config.skip(*_OF_NO_MATTER)
     result.unmatched += config.unused()
     return result
+
+
+def _compiler(config: ForeignConfig, result: ImportedSpec) -> None:
+    backend = str(config.take("dynamo_backend", "NO")).upper()
+    if backend != "NO" and result.spec.get("hardware", {}).get("strategy") == "fsdp":
+        result.unmatched.append(f"dynamo_backend: {backend} (with hardware.strategy: fsdp, layers are not compiled)")
+    elif backend != "NO":
+        result.add(hardware={"compile": "always"})
+        if config.take("dynamo_mode", "default") != "default":
+            result.unmatched.append("dynamo_mode: only the default one is used")
+        # Lengths are variables in any case, and one layer at a time is compiled, as far as it can be.
+        config.skip("dynamo_use_dynamic", "dynamo_use_fullgraph", "dynamo_use_regional_compilation")
+        if backend != "INDUCTOR":
+            result.unmatched.append(f"dynamo_backend: {backend} (INDUCTOR is used)")
+        result.unmatched += config.unused()
 
 
 def count_processes(hardware: dict[str, Any]) -> int:

@@ -62,21 +62,22 @@ def check_processes(spec: RunSpec) -> None:
     wanted, rows = spec.hardware.processes, spec.training.batch_size
     if problem := _find_sharding_problem(spec, engine):
         raise InputError("{field}: {reason}", problem[0], field=problem[0], reason=problem[1])
-    if wanted == AUTO:
-        return
-    if wanted > 1 and not engine.several_processes:
+    if wanted != AUTO and wanted > 1 and not engine.several_processes:
         raise InputError(
             "hardware.processes: {title} uses all devices of a computer from one process; set it to auto and list the "
             "devices in hardware.devices",
             "hardware.processes",
             title=engine.title,
         )
-    if rows != AUTO and wanted > rows:
+    if rows != AUTO and (count := count_processes(spec.hardware)) > rows:
         raise InputError(
             "hardware.processes: {wanted} processes cannot share the {rows} rows of a batch; set it to {rows} or less, "
+            "or raise training.batch_size"
+            if wanted != AUTO
+            else "hardware.devices: the processes of {wanted} devices cannot share the {rows} rows of a batch; list {rows} or fewer, "
             "or raise training.batch_size",
-            "hardware.processes",
-            wanted=wanted,
+            "hardware.processes" if wanted != AUTO else "hardware.devices",
+            wanted=count,
             rows=rows,
         )
 

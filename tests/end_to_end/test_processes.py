@@ -8,6 +8,7 @@ import psutil
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
+from backend.contract.resources import resource
 from backend.contract.run.events import CheckpointSaved, RunFinished, StepFinished
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder, run_folders
@@ -89,6 +90,22 @@ def test_three_processes_predict_what_one_predicts(burnish: Burnish, strategy: s
     assert events_of(one)[-1].metrics == pytest.approx(events_of(three)[-1].metrics, abs=1e-4)
     names = [{path.name for path in (folder.path / "model").iterdir()} for folder in (one, three)]
     assert names[0] == names[1]
+
+
+@pytest.mark.slow
+def test_with_dropout_any_number_of_processes_learns_as_much(burnish: Burnish):
+    """Each draws other numbers, so only what was learned can be compared."""
+    demo = {split: str(resource("demo", "sentiment", f"{split}.csv")) for split in ("train", "validation")}
+    training = {**TRAINING, "batch_size": 16, "max_steps": 300}
+    spec = burnish.spec(data=demo, training=training, evaluation={"every": "never"})
+    accuracies = []
+    for count in (1, 2, 3):
+        folder = RunFolder(burnish.home / str(count))
+        done = burnish("train", str(spec), "--set", f"hardware.processes={count}", "--run-folder", str(folder.path))
+        assert done.returncode == 0, done.stderr
+        accuracies.append(events_of(folder)[-1].metrics["accuracy"])
+    assert min(accuracies) > 0.75
+    assert max(accuracies) - min(accuracies) < 0.03
 
 
 def start_sharded(burnish: Burnish) -> tuple[subprocess.Popen[str], RunFolder]:

@@ -52,7 +52,9 @@ def test_of_several_accelerators_the_freest_is_taken_and_the_first_of_equals():
 def test_a_device_that_another_run_uses_is_the_last_choice():
     busy = Device("cuda", 1, "Card 1", 16000, 500, ["float32"])
     assert choose(spec(), [CARDS[0], busy, PROCESSOR], taken=frozenset({"cuda:0"})).words == "cuda:1"
-    assert choose(spec(), [CARDS[0], PROCESSOR], taken=frozenset({"cuda:0"})).words == "cuda:0"
+    shared = choose(spec(), [CARDS[0], PROCESSOR], taken=frozenset({"cuda:0"}))
+    assert shared.words == "cuda:0"
+    assert "another run uses cuda:0 too" in shared.warning
 
 
 def test_runs_that_start_at_the_same_moment_choose_different_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

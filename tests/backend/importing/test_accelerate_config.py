@@ -43,6 +43,19 @@ def test_fsdp_and_its_offload_are_taken_over():
     assert (hardware["strategy"], hardware["cpu_offload"], hardware["processes"]) == ("fsdp", True, 2)
 
 
+def test_a_file_for_fsdp2_keeps_its_checkpointing():
+    sharded = {"fsdp_version": 2, "fsdp_offload_params": False, "fsdp_activation_checkpointing": True}
+    result = import_config(TWO_GPUS | {"distributed_type": "FSDP", "fsdp_config": sharded})
+    assert (result.spec["training"], result.unmatched) == ({"gradient_checkpointing": True}, [])
+
+
+def test_a_compiler_is_hardware_compile():
+    dynamo = {"dynamo_backend": "INDUCTOR", "dynamo_use_dynamic": True, "dynamo_use_fullgraph": False}
+    result = import_config(TWO_GPUS | {"dynamo_config": dynamo})
+    assert (result.spec["hardware"]["compile"], result.unmatched) == ("always", [])
+    assert "compile" not in import_config(TWO_GPUS | {"dynamo_config": {"dynamo_backend": "NO"}}).spec["hardware"]
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
@@ -50,7 +63,12 @@ def test_fsdp_and_its_offload_are_taken_over():
         ({"distributed_type": "XLA"}, "distributed_type: XLA (JAX trains on TPUs: hardware.engine: jax)"),
         ({"distributed_type": "MULTI_NPU"}, "distributed_type: MULTI_NPU (hardware.device is auto)"),
         ({"deepspeed_config": {"zero_stage": 3}}, "deepspeed_config.zero_stage: 3"),
-        ({"dynamo_config": {"dynamo_backend": "INDUCTOR"}}, "dynamo_config: {'dynamo_backend': 'INDUCTOR'} (models are not compiled)"),
+        ({"dynamo_config": {"dynamo_backend": "EAGER"}}, "dynamo_backend: EAGER (INDUCTOR is used)"),
+        ({"dynamo_config": {"dynamo_backend": "INDUCTOR", "dynamo_mode": "max-autotune"}}, "dynamo_mode: only the default one is used"),
+        (
+            {"distributed_type": "FSDP", "dynamo_config": {"dynamo_backend": "INDUCTOR"}},
+            "dynamo_backend: INDUCTOR (with hardware.strategy: fsdp, layers are not compiled)",
+        ),
         ({"mixed_precision": "fp8"}, "mixed_precision: fp8 (hardware.precision is auto)"),
         ({"num_machines": 2, "num_processes": 8}, "num_machines: 2 (PyTorch trains on one computer; its part is 4 processes)"),
     ],

@@ -203,6 +203,8 @@ def test_more_processes_than_rows_of_a_batch_are_refused():
     auto = spec("torch", processes=33)
     with pytest.raises(InputError, match=r"^hardware\.processes: 33 processes cannot share"):
         checks.check(auto)
+    with pytest.raises(InputError, match=r"^hardware\.devices: the processes of 4 devices cannot share the 2 rows"):
+        resolved(engine="torch", devices=[0, 1, 2, 3], training={"batch_size": 2})
 
 
 def test_one_process_is_enough_to_ask_a_run_of_several():

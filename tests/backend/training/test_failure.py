@@ -23,6 +23,7 @@ from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.engines.engine import StepNumbers, StepResult
+from backend.engines.torch.distributed.process_group import ProcessGroup
 from backend.engines.torch.memory import translate_out_of_memory
 from backend.models import hub
 from backend.training import loop
@@ -507,6 +508,35 @@ def test_a_model_that_cannot_be_compiled_is_mended_by_not_compiling_it(context):
 def test_gpus_that_nccl_cannot_connect_take_a_less_direct_way(context, environment: dict[str, str], changes: dict):
     error = RunFailed("NCCL error in: NCCLUtils.cpp:77, unhandled system error", "collective_failed")
     assert failure_event(error, 3, context(hardware={"environment": environment})).mend == RunFix(changes)
+
+
+@pytest.mark.parametrize(
+    ("words", "mend", "hint"),
+    [
+        ("CUDA error: unspecified launch failure\nCompile with TORCH_USE_CUDA_DSA", RunFix(), "another device"),
+        ("CUDA error: device-side assert triggered", RunFix({"hardware.device": "cpu"}), "On the processor"),
+    ],
+)
+def test_an_accelerator_that_stopped_working_is_the_cause_even_between_processes(
+    context, words: str, mend: RunFix, hint: str
+):
+    def fail() -> None:
+        with ProcessGroup(0, 2)._exchange():
+            raise torch.AcceleratorError(words)
+
+    event = ended(fail, context())
+    assert (event.code, event.mend) == ("device_lost", mend)
+    assert event.message == f"the accelerator stopped working ({words.splitlines()[0]})"
+    assert hint in event.hint
+
+
+def test_nccl_that_finds_no_memory_is_mended_by_half_as_many_rows(context):
+    def fail() -> None:
+        with ProcessGroup(0, 2)._exchange():
+            raise RuntimeError("NCCL error in: NCCLUtils.cpp:77\nLast error:\nCuda failure 2 'out of memory'")
+
+    event = ended(fail, context())
+    assert (event.code, event.mend) == ("out_of_memory", RunFix({"hardware.micro_batch_size": 4}))
 
 
 def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(context):

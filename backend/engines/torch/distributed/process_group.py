@@ -29,6 +29,7 @@ from backend.data.batches import process_share
 from backend.engines.engine import Batch
 from backend.engines.hosts import TCP
 from backend.engines.torch.inputs import valid_rows
+from backend.engines.torch.memory import translate_out_of_memory
 
 _ANY_TIME = timedelta(days=3650)
 """How long others wait for the next call: reading data or predicting may take hours, and whoever dies ends them all."""
@@ -299,9 +300,15 @@ class ProcessGroup:
 
     @contextmanager
     def _exchange(self) -> Iterator[None]:
-        """Raises RunFailed if the others do not answer; if one of them died, this process is killed before that."""
+        """Raises RunFailed if the others do not answer; if one of them died, this process is killed before that.
+
+        What an accelerator itself says, in a kernel before this or of its memory, is passed on.
+        """
         try:
-            yield
+            with translate_out_of_memory():
+                yield
+        except (RunFailed, torch.AcceleratorError):
+            raise
         except RuntimeError as error:
             time.sleep(_KILLED_WITHIN_SECONDS)
             raise RunFailed(
