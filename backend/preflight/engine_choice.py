@@ -69,17 +69,23 @@ def check_processes(spec: RunSpec) -> None:
             "hardware.processes",
             title=engine.title,
         )
-    if rows != AUTO and (count := count_processes(spec.hardware)) > rows:
+    if rows == AUTO or (count := count_processes(spec.hardware)) <= rows:
+        return
+    if wanted == AUTO:
         raise InputError(
-            "hardware.processes: {wanted} processes cannot share the {rows} rows of a batch; set it to {rows} or less, "
-            "or raise training.batch_size"
-            if wanted != AUTO
-            else "hardware.devices: the processes of {wanted} devices cannot share the {rows} rows of a batch; list {rows} or fewer, "
-            "or raise training.batch_size",
-            "hardware.processes" if wanted != AUTO else "hardware.devices",
-            wanted=count,
+            "hardware.devices: the processes of {count} devices cannot share the {rows} rows of a batch; list {rows} "
+            "or fewer, or raise training.batch_size",
+            "hardware.devices",
+            count=count,
             rows=rows,
         )
+    raise InputError(
+        "hardware.processes: {wanted} processes cannot share the {rows} rows of a batch; set it to {rows} or less, "
+        "or raise training.batch_size",
+        "hardware.processes",
+        wanted=wanted,
+        rows=rows,
+    )
 
 
 def _find_sharding_problem(spec: RunSpec, engine: Any) -> tuple[str, str] | None:
