@@ -18,7 +18,7 @@ from backend.contract.catalog import (
 )
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.metrics import Range
+from backend.contract.metrics import Metric, Range
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
 from backend.contract.spec.search import SearchSection
@@ -103,9 +103,15 @@ def _task_metrics() -> list[MetricEntry]:
     """Each task metric once, with the tasks that report it."""
     tasks: dict[tuple[str, str, bool | None, Range], list[str]] = {}
     for name, task in registry.all_of("task").items():
-        for one in declared_metrics(task.metrics):
+        for one in _metrics_of(task):
             tasks.setdefault((one.name, one.title, one.greater_is_better, one.range), []).append(name)
     return [MetricEntry(name, title, names, greater, range) for (name, title, greater, range), names in tasks.items()]
+
+
+def _metrics_of(task: Any) -> list[Metric]:
+    """The metrics of a task, under whatever settings."""
+    found = [*task.metrics, *getattr(task, "other_metrics", ())]
+    return list({(one.name, one.title): one for one in declared_metrics(found)}.values())
 
 
 def _metric(name: str, metric: Any) -> MetricEntry:
@@ -121,7 +127,7 @@ def _task(name: str, task: Any) -> TaskEntry:
         description=task.description,
         head=str(task.head),
         columns=list(task.columns),
-        metrics=[metric.name for metric in declared_metrics(task.metrics)],
+        metrics=list(dict.fromkeys(metric.name for metric in _metrics_of(task))),
         default_metric=task.default_metric,
         settings=_schema(task.Settings),
         defaults=task.defaults,

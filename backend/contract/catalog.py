@@ -24,6 +24,10 @@ class Column(msgspec.Struct, frozen=True):
     """What its cells are: `text`, `label`, `number`, `words`, `tags`, `messages`; empty where it may be of several kinds."""
     when: dict[str, list[str]] = {}
     """Settings of the task, and their values, under which the column plays a part; empty always."""
+    several: bool = False
+    """Whether a list of columns may play the part together, each then as `labels_0`, `labels_1` …"""
+    instead_of: str = ""
+    """The part that it plays under other settings; a column that is chosen for that one is meant for this one."""
 
 
 def is_used(column: Column, setting: Callable[[str], Any]) -> bool:

@@ -7,6 +7,7 @@ K is choices. int64 and float32 unless stated; -100 marks a label that is unknow
 | head | targets in the batch | loss of a target | denominator | `evaluate` returns |
 |---|---|---|---|---|
 | SEQUENCE_CLASSIFICATION | `labels` (B,) | cross-entropy | known rows, or their summed class weights | `logits` (B, C) |
+| MULTI_LABEL_CLASSIFICATION | `has_label` (B, C) float32, 1 or 0, NaN unknown | binary cross-entropy, of a 1 times the label's class weight | known pairs of row and label | `logits` (B, C) |
 | SEQUENCE_REGRESSION | `labels` (B,) float32, NaN unknown | squared error | known rows | `logits` (B,) |
 | TOKEN_CLASSIFICATION | `labels` (B, L) | cross-entropy | targets | `logits` (B, L, C) |
 | QUESTION_ANSWERING | `start_positions`, `end_positions` (B,) | mean of both cross-entropies | known rows | `start_logits`, `end_logits` (B, L) |
@@ -39,8 +40,8 @@ TOP_TOKENS = 5
 """How many of the likeliest tokens MASKED_LM gives for each target."""
 
 
-Targets = Literal["class", "number", "choice", "span", "token", "next_token", "sequence"]
-"""What a model learns to give for a row: one class, number or choice of several, a span of the input, something for every
+Targets = Literal["class", "classes", "number", "choice", "span", "token", "next_token", "sequence"]
+"""What a model learns to give for a row: one class, any number of classes, a number, one choice of several, a span of the input, something for every
 input token or for the one after it, or a sequence of its own."""
 
 
@@ -51,6 +52,7 @@ class Head(StrEnum):
     MASKED_LM = "masked_lm"
     SEQ2SEQ_LM = "seq2seq_lm"
     SEQUENCE_CLASSIFICATION = "sequence_classification"
+    MULTI_LABEL_CLASSIFICATION = "multi_label_classification"
     SEQUENCE_REGRESSION = "sequence_regression"
     TOKEN_CLASSIFICATION = "token_classification"
     QUESTION_ANSWERING = "question_answering"
@@ -69,7 +71,7 @@ class Head(StrEnum):
 
     @property
     def chooses_labels(self) -> bool:
-        """Whether it predicts one of several labels, for a row or for each token."""
+        """Whether it predicts labels: of a row or of each token."""
         return DECLARATIONS[self].names_labels or self.targets == "choice"
 
 
@@ -110,6 +112,10 @@ DECLARATIONS = {
     Head.SEQUENCE_CLASSIFICATION: HeadDeclaration(
         message("classify text"), "class", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
         problem_type="single_label_classification", names_labels=True,
+    ),
+    Head.MULTI_LABEL_CLASSIFICATION: HeadDeclaration(
+        message("classify text by several labels"), "classes", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification",
+        "SEQ_CLS", problem_type="multi_label_classification", names_labels=True,
     ),
     Head.SEQUENCE_REGRESSION: HeadDeclaration(
         message("score text"), "number", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",

@@ -37,7 +37,7 @@ class Metric:
 
 SMALLER = ("loss", "perplexity")
 """Metrics of which less is better, for runs that do not say so themselves."""
-_DECIDING = (("accuracy", "matthews", "pearson", "spearman"), ("f1", "exact_match"))
+_DECIDING = (("accuracy", "matthews", "pearson", "spearman", "mean_average_precision"), ("f1", "exact_match"))
 """Metrics in which guessing is no better than the best constant answer, the usual ones first; in a mean F1 it is."""
 
 

@@ -213,13 +213,15 @@ def _output_lengths(features: Features, head: Head) -> np.ndarray | None:
 
 
 def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = None) -> float:
-    """The denominator of a batch's summed loss: its targets, or their summed class weights.
+    """The denominator of a batch's summed loss: its targets, or the summed class weights of one class per row.
 
     The first token of CAUSAL_LM is never a target, because nothing precedes it.
     """
     valid = batch["row_valid"]
     if head.targets == "span":
         return float((valid & (batch["start_positions"] != IGNORE)).sum())
+    if head.targets == "classes":
+        return float((valid[:, None] & ~np.isnan(batch["has_label"])).sum())
     labels = batch["labels"]
     if head.targets in ("token", "next_token", "sequence"):
         counted = labels[:, 1:] if head.targets == "next_token" else labels
@@ -258,7 +260,14 @@ def _take_lists(features: Features, indices: np.ndarray, draw: Draw | None) -> d
 
 def _row_values(features: Features, indices: np.ndarray, count: int) -> Batch:
     scalars = {name: _fill(features.scalars[name][indices], count) for name in _SCALARS if name in features.scalars}
+    if "has_label" in features.vectors:
+        scalars["has_label"] = _fill(_known_labels(features.vectors["has_label"][indices]), count)
     return scalars | {"row_valid": np.arange(count) < len(indices)}
+
+
+def _known_labels(stored: np.ndarray) -> np.ndarray:
+    """(rows, labels) int8, -100 unknown → float32, NaN unknown."""
+    return np.where(stored == IGNORE, np.float32(np.nan), stored).astype(np.float32)
 
 
 def _choices(
@@ -299,7 +308,7 @@ def _attention_mask(lengths: np.ndarray, shape: tuple[int, int], side: Side) -> 
 
 
 def _fill(values: np.ndarray, count: int) -> np.ndarray:
-    array = np.zeros(count, dtype=values.dtype)
+    array = np.zeros((count, *values.shape[1:]), dtype=values.dtype)
     array[: len(values)] = values
     return array
 

@@ -1,7 +1,8 @@
 """Tokenized features: an Arrow cache that is written once and memory-mapped, with fast access to its columns.
 
 Columns: `row`, `part` (int32), `input_ids` (list of int32), where the tokenizer makes them `token_type_ids` (list of
-int8), where known `labels` (int64 or float32 per row, or a list of int32), and whatever else a head needs.
+int8), where known `labels` (int64 or float32 per row, or a list of int32), or `has_label` (a list of int8 of the same
+length in every row, -100 unknown), and whatever else a head needs.
 """
 
 import json
@@ -62,6 +63,15 @@ class Features:
             for field in self.table.schema
             if _is_number(field.type)
         }  # fmt: skip
+
+    @cached_property
+    def vectors(self) -> dict[str, np.ndarray]:
+        """The columns that hold as many numbers for every feature, by name, each (features, numbers)."""
+        return {
+            field.name: self.table[field.name].combine_chunks().flatten().to_numpy().reshape(-1, field.type.list_size)
+            for field in self.table.schema
+            if pa.types.is_fixed_size_list(field.type)
+        }
 
 
 class ListColumn:

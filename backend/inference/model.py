@@ -23,7 +23,7 @@ from backend.preflight.datasets import ignore_progress, make_task, model_labels,
 from backend.preflight.engine_choice import check_engine
 from backend.preflight.session import FeatureSession, new_tokens
 from backend.preflight.timing import CompileTimer
-from backend.tasks.task import Task
+from backend.tasks.task import Task, spread_columns, used_columns
 from backend.tokenizers.added_tokens import rows_needed
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
@@ -102,7 +102,8 @@ def open_model(
             task=spec.task["type"],
             new_weights=loaded.new_weights[0],
         )
-    columns = {role: name for role, name in spec.data.columns.items() if name is not None}
+    given, _ = spread_columns(used_columns(task), spec.data.columns)
+    columns = {role: name for role, name in given.items() if name is not None}
     scaling = _calibration_of(folder, task, facts) if calibrated and checkpoint is None else None
     session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine, scaling)
     return OpenedModel(session, loaded, choice.words, compiled, folder)

@@ -64,7 +64,7 @@ def join_predictions(rows: Rows, predictions: Predictions) -> pa.Table:
         columns[_free_name(f"input_{name}" if name in _RESERVED else name, columns)] = rows.table[name]
     for name in own.column_names:
         columns[name if name in _RESERVED else _free_name(name, columns, "predicted_")] = own[name]
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata(own.schema.metadata)
 
 
 def _free_name(name: str, taken: dict[str, object], prefix: str = "input_") -> str:

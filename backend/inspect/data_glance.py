@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
-from backend.data.column_summary import count_labels
+from backend.data.column_summary import MAX_LABELS, count_labels
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.data.split import split_off
@@ -24,7 +24,7 @@ from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import choose_columns, ignore_progress, misread, reading
 from backend.preflight.resolve import SPLITS
-from backend.tasks.task import Columns, Task, Use, limits
+from backend.tasks.task import Columns, Task, Use, label_counts, limits, split_labels
 from backend.tokenizers.loading import open_tokenizer
 
 LISTED = 1000
@@ -49,6 +49,8 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
     splits, columns = _read(subject, subject.task, report)
     inputs = inputs_of(subject.task, columns, splits["train"].rows)
     label = next(iter(targets_of(subject.task, columns)), "")
+    if not label and label_counts(subject.task, splits["train"].rows, columns):
+        label = subject.task.label_column(columns) or ""  # the first of several columns with a label each
     glances: list[SplitSummary] = []
     numbers: dict[str, np.ndarray] = {}
     for split, found in splits.items():
@@ -56,7 +58,9 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
         there = [name for name in inputs if name in names]
         numbers[split] = row_numbers(found.rows.table, there, report)
         known = numbers["train"] if split != "train" and there == inputs else None
-        glances.append(_summarise_split(split, found, _Seen(columns, label, numbers[split], known), glances))
+        glances.append(
+            _summarise_split(split, found, _Seen(subject.task, columns, label, numbers[split], known), glances)
+        )
     if _is_running_text(subject.task, splits["train"].rows):
         glances = [replace(one, repeated=0, in_train=None, empty={}) for one in glances]
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
@@ -103,8 +107,7 @@ def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str,
     fraction = data.validation
     if isinstance(fraction, float | int) and 0 < fraction < 1 and len(splits["train"].rows) > 1:
         train = splits["train"]
-        name = task.label_column(columns)
-        labels = train.rows.table[name] if name and task.split_by == "label" else None
+        labels = split_labels(task, train.rows, columns)
         kept, taken = split_off(train.rows, float(fraction), subject.seed, task.split_by, labels)
         splits = {"train": _Split(kept, train.unusable), "validation": _Split(taken), **_later_splits(splits)}
     return splits, columns
@@ -131,6 +134,7 @@ def _to_unusable_row(place: str, reason: str) -> UnusableRow:
 class _Seen:
     """What is known about a split besides its rows."""
 
+    task: Task
     columns: Columns
     label: str
     numbers: np.ndarray
@@ -139,7 +143,8 @@ class _Seen:
 
 def _summarise_split(split: str, found: _Split, seen: _Seen, before: list[SplitSummary]) -> SplitSummary:
     table = found.rows.table
-    labels = _labels(table, seen.label)
+    several = label_counts(seen.task, found.rows, seen.columns)
+    labels = dict(several.most_common(MAX_LABELS)) if several is not None else _labels(table, seen.label)
     train = before[0].labels if before else labels
     used = [name for name in dict.fromkeys(seen.columns.values()) if name in table.column_names]
     return SplitSummary(

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.places import cache_folder
-from backend.contract.rpc.data import DataReport, SplitReport
+from backend.contract.rpc.data import DataReport, LabelShare, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validate
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source
@@ -19,7 +21,7 @@ from backend.data.split import split_off
 from backend.data.split_statistics import CountTokens, SplitMeasure
 from backend.preflight.datasets import choose_columns, ignore_progress, make_source, make_task, misread, reading
 from backend.preflight.resolve import SPLITS, absolute
-from backend.tasks.task import Columns, Task, Use, used_columns
+from backend.tasks.task import Columns, Task, Use, label_counts, split_labels, used_columns
 from backend.tokenizers.loading import open_tokenizer
 
 
@@ -106,7 +108,8 @@ def data_report(subject: ReportRequest, report: Report = ignore_progress) -> Dat
             kinds = {**measure.kinds(targets), **kinds}
             parts = {column: part for part, column in columns.items()}
             compared = train if there == inputs else None
-            reports[split] = measure.build_report(parts, kinds, unusable, compared)
+            report_of_split = measure.build_report(parts, kinds, unusable, compared)
+            reports[split] = _with_label_counts(report_of_split, subject.task, rows, columns)
             train = measure if split == "train" else train
     finally:
         for measure in measures:
@@ -123,6 +126,16 @@ def data_report(subject: ReportRequest, report: Report = ignore_progress) -> Dat
         ],
         seconds=time.monotonic() - started,
     )
+
+
+def _with_label_counts(report: SplitReport, task: Task | None, rows: Rows, columns: Columns) -> SplitReport:
+    """The report with each label counted, if a cell holds several of them; a share is that of the rows."""
+    name = columns.get("labels")
+    if task is None or name not in report.columns or (counts := label_counts(task, rows, columns)) is None:
+        return report
+    shares = [LabelShare(label, count, count / max(1, len(rows))) for label, count in counts.most_common()]
+    column = msgspec.structs.replace(report.columns[name], kind="label", distinct=len(counts), labels=shares)
+    return msgspec.structs.replace(report, columns={**report.columns, name: column})
 
 
 def _sheets(data: DataSection, splits: dict[str, "_Split"]) -> list[str]:
@@ -174,9 +187,7 @@ def _split_validation(
     if task is None:
         return split_off(rows, float(fraction), subject.seed, "random", None)
     usable = rows.without(task.unusable(rows, columns, "training"), f"{rows.fingerprint}-training")
-    label = task.label_column(columns)
-    labels = usable.table[label] if label and task.split_by == "label" else None
-    return split_off(usable, float(fraction), subject.seed, task.split_by, labels)
+    return split_off(usable, float(fraction), subject.seed, task.split_by, split_labels(task, usable, columns))
 
 
 def inputs_of(task: Task | None, columns: Columns, rows: Rows) -> list[str]:

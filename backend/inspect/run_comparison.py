@@ -232,8 +232,9 @@ def _tokens_of(table: pa.Table) -> list[int]:
     return table["tokens"].to_pylist() if "tokens" in table.column_names else []
 
 
-def _labels_of(one: PredictedRows) -> set[str]:
-    return set(one.facts.get("labels", ()))
+def _labels_of(one: PredictedRows) -> tuple[set[str], Any]:
+    """The labels, and what stands between those of a row, if it has several."""
+    return set(one.facts.get("labels", ())), one.facts.get("separator")
 
 
 def _keys(one: PredictedRows) -> Iterator[bytes]:

@@ -25,7 +25,10 @@ from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_col
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
 from backend.preflight.task_guess import describe_other_tasks, guess_other_tasks
-from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_columns
+from backend.tasks.task import Columns, Facts, Task, Use, split_key, split_labels, spread_columns, used_columns
+
+Given = Mapping[str, str | list[str] | None]
+"""Role → the column that a person chose for it, or several; None where there should be none."""
 
 
 def ignore_progress(done: int, total: int, unit: str) -> None:
@@ -133,8 +136,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
             "data.validation",
             fraction=fraction,
         )
-    label = task.label_column(columns)
-    labels = train.table[label] if label and task.split_by == "label" else None
+    label, labels = task.label_column(columns), split_labels(task, train, columns)
     seed = spec.training.seed if spec.data.split_seed is None else spec.data.split_seed
     kept, taken = split_off(train, float(fraction), seed, task.split_by, labels)
     for name, part in (("train", kept), ("validation", taken)):
@@ -158,21 +160,20 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     return {"train": kept, "validation": taken}
 
 
-def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
+def choose_columns(task: Task, given: Given, rows: Rows, to_predict: bool = False) -> dict[str, str]:
     """Role → column: as given, else guessed (`column_guess`). Raises InputError that lists the available columns."""
     return _choose(task, given, rows, to_predict)[0]
 
 
-def _choose(
-    task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
-) -> tuple[dict[str, str], dict[str, GuessReason]]:
+def _choose(task: Task, given: Given, rows: Rows, to_predict: bool) -> tuple[dict[str, str], dict[str, GuessReason]]:
     there = rows.table.column_names
     there_are = (
         message("the columns are {there} ({sheets})", there=", ".join(there), sheets=rows.sheets)
         if rows.sheets
         else message("the columns are {there}", there=", ".join(there))
     )
-    roles = {column.name: column for column in used_columns(task)}
+    given, used = spread_columns(used_columns(task), given)
+    roles = {column.name: column for column in used}
     for role in given:
         if role not in roles:
             raise InputError(
@@ -190,10 +191,11 @@ def _choose(
         role, name, guess = part.name, given.get(part.name), guesses.get(part.name)
         if name is not None and name not in there:
             if part.needed_to_predict or not to_predict:
+                key = role.rstrip("0123456789").rstrip("_") if part.several else role
                 raise InputError(
                     "data.columns.{role}: there is no column {name}; {there_are}",
-                    f"data.columns.{role}",
-                    role=role,
+                    f"data.columns.{key}",
+                    role=key,
                     name=repr(name),
                     there_are=there_are,
                 )
@@ -231,7 +233,7 @@ def _column_for(part: Column, to_predict: bool) -> Column:
 def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
     """Raises InputError if a split lacks a column of the training data; test rows may lack labels."""
     there = rows.table.column_names
-    for column in used_columns(task):
+    for column in spread_columns(used_columns(task), columns)[1]:
         name = columns.get(column.name)
         if name is not None and name not in there and (column.needed_to_predict or split != "test"):
             raise InputError(

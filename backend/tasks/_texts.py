@@ -89,7 +89,10 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def encode(
     rows: Rows, columns: Columns, tokenizer: Any, max_length: int, labels: np.ndarray
 ) -> Iterator[pa.RecordBatch]:
-    """One feature per text or pair, truncated to `max_length` tokens; `labels` (rows,) are passed through."""
+    """One feature per text or pair, truncated to `max_length` tokens; `labels` are passed through.
+
+    Those of (rows,) as `labels`, those of (rows, labels) as `has_label`.
+    """
     texts = rows.table[columns["text"]]
     pairs = rows.table[columns["text_pair"]] if "text_pair" in columns else None
     for chunk in iterate_chunks(len(rows)):
@@ -105,11 +108,17 @@ def encode(
             "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
             "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
             "input_ids": pa.array(encoded["input_ids"], pa.list_(pa.int32())),
-            "labels": pa.array(labels[part]),
+            **_targets(labels[part]),
         }
         if "token_type_ids" in encoded:
             arrays["token_type_ids"] = pa.array(encoded["token_type_ids"], pa.list_(pa.int8()))
         yield pa.RecordBatch.from_pydict(arrays)
+
+
+def _targets(labels: np.ndarray) -> dict[str, pa.Array]:
+    if labels.ndim == 1:
+        return {"labels": pa.array(labels)}
+    return {"has_label": pa.FixedSizeListArray.from_arrays(pa.array(labels.reshape(-1)), labels.shape[1])}
 
 
 def label_values(rows: Rows, columns: Columns) -> pa.ChunkedArray | None:

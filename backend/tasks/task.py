@@ -1,14 +1,17 @@
 """The interface of a task: rows to features, outputs to predictions, predictions to scores; never a tensor."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from backend.contract.catalog import Column, is_used
+from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
@@ -259,6 +262,55 @@ def vote(answers: Iterable[Sequence[Any]]) -> list[Any]:
     return [Counter(one).most_common(1)[0][0] for one in zip(*answers, strict=True)]
 
 
+class TunesPredictions(Protocol):
+    """Additional members of a task whose predictions follow from outputs by numbers that validation rows decide."""
+
+    tunes_predictions: bool
+    """Whether its settings ask for that."""
+
+    def tune(self, predictions: Predictions, rows: Rows, columns: Columns, facts: Facts) -> Facts:
+        """Facts to be kept with the model beside the others, and `notes` about them; empty if nothing is tuned."""
+        ...
+
+
+def tunes_predictions(task: Task) -> bool:
+    """Whether the task learns from predicted validation rows how outputs become predictions."""
+    return getattr(task, "tunes_predictions", False)
+
+
+def tune(task: Task, predictions: Predictions, rows: Rows, columns: Columns, facts: Facts) -> Facts:
+    """What a task that `tunes_predictions` learns from them; must not be called for any other task."""
+    tuning: Any = task
+    return tuning.tune(predictions, rows, columns, facts)
+
+
+class HasSeveralLabels(Protocol):
+    """Additional methods of a task whose rows have several labels, so that no column says which one."""
+
+    def split_labels(self, rows: Rows, columns: Columns) -> pa.ChunkedArray | None:
+        """For each row the label whose share a stratified split keeps; None if these rows have none."""
+        ...
+
+    def label_counts(self, rows: Rows, columns: Columns) -> Counter[str]:
+        """How many rows have each label."""
+        ...
+
+
+def split_labels(task: Task, rows: Rows, columns: Columns) -> pa.ChunkedArray | None:
+    """The label of each row, if a split keeps the labels' shares."""
+    own = getattr(task, "split_labels", None)
+    if own is not None:
+        return own(rows, columns)
+    name = task.label_column(columns)
+    return rows.table[name] if name and task.split_by == "label" else None
+
+
+def label_counts(task: Task, rows: Rows, columns: Columns) -> "Counter[str] | None":
+    """How many rows have each label; None if the values of a column are the labels."""
+    own = getattr(task, "label_counts", None)
+    return None if own is None else own(rows, columns)
+
+
 class HasLimits(Protocol):
     """Additional members of a task that does more than truncate the end of a row at `max_length`."""
 
@@ -323,6 +375,45 @@ def encode_features(
 def used_columns(task: Task) -> tuple[Column, ...]:
     """The columns used under the task's settings."""
     return tuple(column for column in task.columns if is_used(column, lambda name: getattr(task.settings, name)))
+
+
+def spread_columns(
+    used: Sequence[Column], given: Mapping[str, str | list[str] | None]
+) -> tuple[dict[str, str | None], tuple[Column, ...]]:
+    """Role → column as given, and the roles that there are: a role that several columns play is one for each of them.
+
+    Raises InputError if a list is given for a role that only one column can play.
+    """
+    found, roles = dict(given), list[Column]()
+    for part in used:
+        if part.instead_of in found and part.name not in found and part.instead_of not in {one.name for one in used}:
+            found[part.name] = found.pop(part.instead_of)
+        names = _several(part, found)
+        if names and part.several:
+            found.pop(part.name, None)
+            found |= {f"{part.name}_{number}": name for number, name in enumerate(names)}
+            roles += [
+                msgspec.structs.replace(part, name=f"{part.name}_{number}", usual_names=[])
+                for number in range(len(names))
+            ]
+        else:
+            roles.append(part)
+    for role, name in found.items():
+        if isinstance(name, list):
+            raise InputError(
+                "data.columns.{role}: this can be a single column, not {names}", f"data.columns.{role}", role=role,
+                names=", ".join(name),
+            )  # fmt: skip
+    return {role: name for role, name in found.items() if not isinstance(name, list)}, tuple(roles)
+
+
+def _several(part: Column, given: Mapping[str, str | list[str] | None]) -> list[str]:
+    """The columns that play a part together: as a list, or numbered as they are kept with a model."""
+    listed = given.get(part.name)
+    if isinstance(listed, list):
+        return listed
+    numbered = (given.get(f"{part.name}_{number}") for number in itertools.count())
+    return [name for name in itertools.takewhile(lambda name: isinstance(name, str), numbered) if isinstance(name, str)]
 
 
 def split_key(split: str) -> str:

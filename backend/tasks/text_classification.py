@@ -2,60 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, field_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
-from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
-from backend.contract.spec.training import ADVANCED
 from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
+from backend.tasks._labels import COLUMNS, MANY, Settings, label_notes, label_words, name_labels, order_labels
+from backend.tasks._many_labels import ManyLabels
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, average, log_of, split_key
 
 _HIDDEN = "-1"
 """What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
-
-Weight = Annotated[float, Field(gt=0, le=1e6)]
-
-
-class Settings(Section):
-    """The `task` section of text classification."""
-
-    type: Annotated[Literal["text_classification"], Field(title="Task")] = "text_classification"
-    """Always `text_classification`."""
-    labels: Annotated[list[str] | None, Field(title="Labels", min_length=2, json_schema_extra=ADVANCED)] = None
-    """All labels, in the order of their IDs. Empty uses those of the training data, sorted."""
-    max_length: Annotated[
-        int | None, Field(title="Max length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
-    ] = 128
-    """Longer texts are truncated to this many tokens. Empty uses the model's limit."""
-    class_weights: Annotated[
-        Literal["balanced"] | dict[str, Weight] | None, Field(title="Class weights", json_schema_extra=ADVANCED)
-    ] = None
-    """`balanced` gives rare labels the same weight as frequent ones; or set a weight above 0 for each label. Empty
-    weights every row equally."""
-
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _labels_are_text(cls, labels: Any) -> Any:
-        return [str(label) for label in labels] if isinstance(labels, list) else labels
-
-    @field_validator("labels")
-    @classmethod
-    def _labels_differ(cls, labels: list[str] | None) -> list[str] | None:
-        if labels and len(set(labels)) < len(labels):
-            raise ValueError(message("the same label occurs in it twice"))
-        return labels
 
 
 class TextClassification:
@@ -64,11 +31,9 @@ class TextClassification:
     title: ClassVar[str] = "Text classification"
     description: ClassVar[str] = "Assigns labels to texts or pairs of texts: sentiment, topic, entailment."
     head: Head = Head.SEQUENCE_CLASSIFICATION
-    columns: ClassVar[tuple[Column, ...]] = (
-        *_texts.text_columns("The text to classify."),
-        Column("label", "Label", "The label of the row.", holds="label", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]),
-    )  # fmt: skip
+    columns: ClassVar[tuple[Column, ...]] = COLUMNS
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_classification")
+    other_metrics: ClassVar[tuple[Metric, ...]] = ManyLabels.metrics
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "accuracy"}}
@@ -81,6 +46,10 @@ class TextClassification:
     row_view: ClassVar[str] = "label"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
+
+    def __new__(cls, settings: Any) -> Any:
+        """Several labels per row are a task of their own, with another head and other metrics."""
+        return ManyLabels(settings) if settings.labels_per_row == MANY else super().__new__(cls)
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
@@ -266,40 +235,6 @@ def _actual(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
 
 
-def label_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Labels as text: integers without a decimal point, so that 1 and 1.0 are one label; NaN is not a label."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    if pa.types.is_floating(column.type) and pc.all(pc.equal(column, pc.round(column))).as_py():
-        column = column.cast(pa.int64())
-    return pc.fill_null(column.cast(pa.string()), "")
-
-
-def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: list[str]) -> list[str]:
-    """The checkpoint's order if it has the same labels (ignoring case), else the data's.
-
-    If neither has an order: numbers by value, words by name.
-    """
-    labels = data_labels if set(labels) <= set(data_labels) else labels
-    own = {label.lower(): label for label in labels}
-    if len(own) == len(labels) and sorted(own) == sorted(label.lower() for label in model_labels):
-        return [own[label.lower()] for label in model_labels]
-    if labels is data_labels:
-        return labels
-    try:
-        return sorted(labels, key=float)
-    except ValueError:
-        return sorted(labels)
-
-
-def name_labels(labels: list[str]) -> str:
-    """The first dozen labels, for people."""
-    listed = ", ".join(labels[:12])
-    return message("{labels} and {count} more", labels=listed, count=len(labels) - 12) if len(labels) > 12 else listed
-
-
 _MAX_FRACTIONS = 20
 """More different numbers with fractions than this are scores and no labels."""
 
@@ -311,20 +246,6 @@ def are_scores(labels: Iterable[str]) -> bool:
     except ValueError:
         return False
     return len(numbers) > _MAX_FRACTIONS and any(number % 1 for number in numbers)
-
-
-def label_notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
-    """A note if the checkpoint has other labels."""
-    if not model_labels or sorted(map(str.lower, labels)) == sorted(map(str.lower, model_labels)):
-        return []
-    return [
-        message(
-            "the model was trained for other labels ({model_labels}); they are ignored, and a new head is "
-            "added for {labels}",
-            model_labels=name_labels(list(model_labels)),
-            labels=name_labels(labels),
-        )
-    ]
 
 
 TASK = TextClassification

@@ -1,6 +1,7 @@
 """Writes what a run leaves behind: `model/` and the predictions of its validation and test data."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,25 @@ from backend.inference import predictions_file
 from backend.models import saved_model
 from backend.models.remote_code import agree_to_copy, copy_code
 from backend.preflight.session import ScoredEvaluation
+from backend.tasks.task import tune as task_tune
+from backend.tasks.task import tunes_predictions
 from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
 from backend.training.stages import StageReporter
+
+
+def tune(opened: RunSetup, stages: StageReporter) -> RunSetup:
+    """Let the task learn from the predicted validation rows how outputs become predictions, and keep that with the model."""
+    session, rows = opened.session, opened.rows.get("validation")
+    if rows is None or not tunes_predictions(session.task):
+        return opened
+    features = opened.features["validation"]
+    stages.start("evaluating", len(features), "rows")
+    scored = session.score(rows, features, opened.evaluation_batch_size, stages.report)
+    learned = dict(task_tune(session.task, scored.predictions, rows, session.columns, session.facts))
+    for note in learned.pop("notes", ()):
+        stages.warn("task", note)
+    return replace(opened, session=replace(session, facts={**session.facts, **learned})) if learned else opened
 
 
 def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> None:

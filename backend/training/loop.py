@@ -193,6 +193,7 @@ class TrainingAttempt:
             training.finish_saving()
             self.hosts.agree(lambda: None)  # the first host has put it in place
             opened.session.engine.restore(self.folder.checkpoint(best))
+        opened = artifacts.tune(opened, self.stages)
         self.stages.start("saving")
         artifacts.export(self.folder, opened, self.log, self.step if best is None else best)
         metrics: dict[str, dict[str, float]] = {}

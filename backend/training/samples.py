@@ -4,12 +4,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from backend.contract.messages import message
+from backend.contract.rpc.predictions import SEPARATOR
 from backend.contract.run.events import RowsSampled, SampledRow
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
@@ -91,7 +93,8 @@ def ratings(table: pa.Table, places: np.ndarray) -> tuple[str, dict[int, float]]
     names = table.column_names
     wanted = [name for name in names if name in _READ or name.startswith("probability_")]
     some = table.select(wanted).take(pa.array(places, pa.int64())).to_pylist()
-    measure, rate = _ranking(names, some)
+    separator = (table.schema.metadata or {}).get(SEPARATOR.encode())
+    measure, rate = _ranking(names, some, separator and separator.decode())
     found = {int(place): rate(row) for place, row in zip(places, some, strict=True)}
     return measure, {place: value for place, value in found.items() if value is not None and np.isfinite(value)}
 
@@ -99,10 +102,12 @@ def ratings(table: pa.Table, places: np.ndarray) -> tuple[str, dict[int, float]]
 _READ = ("prediction", "actual", "loss", "lost_words")
 
 
-def _ranking(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
+def _ranking(names: Sequence[str], some: Sequence[Mapping[str, Any]], separator: str | None):
     first = next((row["actual"] for row in some if row.get("actual") is not None), None)
     if "loss" in names:
         return "loss", lambda row: None if row["loss"] is None else -float(row["loss"])
+    if separator:
+        return message("mean probability of the correct answers"), partial(_label_probability, separator)
     if any(name.startswith("probability_") for name in names):
         return message("probability of the correct answer"), lambda row: row.get(f"probability_{row['actual']}")
     if isinstance(first, int | float) and not isinstance(first, bool):
@@ -110,6 +115,17 @@ def _ranking(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
     if "lost_words" in names:
         return message("correct tags"), _same_words
     return message("words in common"), _word_f1
+
+
+def _label_probability(separator: str, row: Mapping[str, Any]) -> float | None:
+    """That each label is there or not, as it is."""
+    if row["actual"] is None:
+        return None
+    there = set(row["actual"].split(separator))
+    chances = {
+        name.removeprefix("probability_"): value for name, value in row.items() if name.startswith("probability_")
+    }
+    return float(np.mean([value if label in there else 1 - value for label, value in chances.items()]))
 
 
 def _closeness(row: Mapping[str, Any]) -> float | None:

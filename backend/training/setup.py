@@ -39,7 +39,7 @@ from backend.preflight.metrics import MetricDirections
 from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import total_steps, training_order
-from backend.tasks.task import draws, learned_scores, trains_apart, trivial_scores
+from backend.tasks.task import draws, label_counts, learned_scores, trains_apart, trivial_scores
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change
 from backend.training.checkpoints import Checkpoints
@@ -345,6 +345,8 @@ def _sample_rows(rows: int, count: int, seed: int) -> np.ndarray:
 
 
 def _label_counts(session: FeatureSession, rows: Rows) -> dict[str, int]:
+    if (several := label_counts(session.task, rows, session.columns)) is not None:
+        return dict(several.most_common(100))
     column = session.task.label_column(session.columns)
     if column is None or column not in rows.table.column_names:
         return {}

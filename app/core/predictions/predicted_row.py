@@ -1,12 +1,24 @@
 """One row of predictions, read by column role instead of by name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from backend.contract.safe_text import parse_json
 
 PROBABILITY = "probability_"
+
+
+def labels_in(text: str, labels: Collection[str]) -> set[str]:
+    """The labels that a prediction consists of: one, or several with the same separator between them."""
+    if text in labels or not text:
+        return {text} - {""}
+    first = max((label for label in labels if label and text.startswith(label)), key=len, default="")
+    rest = text[len(first) :]
+    for other in labels if first else ():
+        if (at := rest.find(other)) > 0 and set(found := text.split(rest[:at])) <= set(labels):
+            return set(found)
+    return {text}
 
 
 @dataclass(frozen=True)

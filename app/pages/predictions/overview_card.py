@@ -177,17 +177,21 @@ class OverviewCard(Card):
     def show_statistics(self, found: PredictionStatistics, *, confuses: bool, can_calibrate: bool = False) -> None:
         """Show counts, scores per label, and calibration; the matrix contains only labels that are confused."""
         self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
-        self._show_confusion(found.confusion)
+        self._show_confusion(found.confusion, together=bool(found.separator))
         self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
         self.reliability.show_bins(found.bins, found.calibration_error, can_calibrate=can_calibrate)
         self.threshold.offer(found.probabilities)
         there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1, False, True)
         self._offer([place for place, is_there in enumerate(there) if is_there and found.rows])
 
-    def _show_confusion(self, confusion: Confusion) -> None:
+    def _show_confusion(self, confusion: Confusion, *, together: bool) -> None:
         self.matrix.show_counts(confusion.labels, confusion.counts)
         words = tr("Click a cell or a label to see its rows.")
-        if confusion.left_out:
+        if together:
+            words = tr(
+                "A cell counts the rows that have one label and are predicted to have another. Click it to see them."
+            )
+        elif confusion.left_out:
             words = tr(
                 "Click a cell or a label to see its rows. {count} with rarer labels are not shown.",
                 count=trn("{count} row", "{count} rows", confusion.left_out),
@@ -385,7 +389,8 @@ class Statistics(QObject):
 
     def _on_statistics(self, found: PredictionStatistics) -> None:
         run = self._calibrated_run()
-        self._card.show_statistics(found, confuses=self._form.confuses, can_calibrate=run is not None)
+        can_calibrate = run is not None and not found.separator  # a temperature is that of one label per row
+        self._card.show_statistics(found, confuses=self._form.confuses, can_calibrate=can_calibrate)
 
     def _calibrated_run(self) -> RunFolder | None:
         """The run whose own validation rows are shown."""

@@ -1,6 +1,6 @@
 """Bars of labels with their probabilities, most likely first, with the predicted and the actual label marked."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
+from app.core.predictions.predicted_row import labels_in
 from app.widgets.accessibility import Role
 from app.widgets.icon_label import IconButton
 
@@ -33,15 +34,17 @@ _WORDS = {"predicted": "", "right": "", "wrong": tr("predicted"), "actual": tr("
 
 
 def bars_of(probabilities: Mapping[str, float], prediction: str, actual: str | None) -> list[Bar]:
-    """The bars of a row, most likely first."""
+    """The bars of a row, most likely first; several labels may be predicted and actual."""
     ordered = sorted(probabilities.items(), key=lambda each: -each[1])
-    return [Bar(label, value, _mark(label, prediction, actual)) for label, value in ordered]
+    predicted = labels_in(prediction, probabilities)
+    right = None if actual is None else labels_in(actual, probabilities)
+    return [Bar(label, value, _mark(label, predicted, right)) for label, value in ordered]
 
 
-def _mark(label: str, prediction: str, actual: str | None) -> str:
-    if label == prediction:
-        return "predicted" if actual is None else "right" if label == actual else "wrong"
-    return "actual" if label == actual else ""
+def _mark(label: str, predicted: Collection[str], actual: Collection[str] | None) -> str:
+    if label in predicted:
+        return "predicted" if actual is None else "right" if label in actual else "wrong"
+    return "actual" if actual is not None and label in actual else ""
 
 
 class LabelBars(QWidget):

@@ -4,6 +4,8 @@ import msgspec
 
 AT_THRESHOLD = "prediction_at_threshold"
 """The column of what a prediction becomes at a threshold."""
+SEPARATOR = "label_separator"
+"""In the metadata of predictions whose rows have several labels: what stands between them."""
 RIGHT = "is_right"
 """The derived column of whether a prediction is the actual value."""
 THRESHOLD_STEPS = 1000
@@ -82,6 +84,9 @@ class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Expected calibration error over these bins."""
     probabilities: list[str] = []
     """Labels whose probability is in the file."""
+    separator: str = ""
+    """What stands between the labels of a row, if rows have several. `labels` then counts each of them, `confusion` the rows
+    that have one label and are predicted to have another, and the bins are of all pairs of a row and a label."""
 
 
 class ThresholdCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,15 +19,15 @@ _SETTINGS = """
     bridge checkpoint_every class_weights clip_threshold collective_timeout column_names columns compile config configuration coordinator cpu_offload data decay_rate
     delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
     environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate group_column
-    gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_smoothing labels
+    gradient_checkpointing hardware head host_timeout hosts initialise initialization keep_checkpoints kind label_all_tokens label_separator label_smoothing labels labels_per_row
     language layer_decay learned_scheme learning_rate length_buckets length_penalty loraplus_ratio loss_on mask_probability master_weights max_answer_length
     max_gradient_norm max_length max_new_tokens max_records max_restarts max_rows max_steps max_target_length memory_limit metrics
     micro_batch_size min_new_tokens mismatched_rows misplaced_answers model momentum n_best name name_or_path nesterov
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
-    prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved
+    prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rows_without_labels rslora sample saved
     scale_parameter schedule schedule_cycles schedule_divisor schedule_end schedule_final_divisor schedule_power schedule_steps
     schedule_timescale scheme scores seed seeds separator sheet source source_ending source_language split_seed strategy stride strict_entities target_ending
-    target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
+    target_language targets task temperature template tensor_parallel test threads thresholds tokenizer tokenizer_options top_k top_p train
     train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
     weight_decay weights whole_words window written_scheme
     text text_pair label tokens tags question context answers target
@@ -41,10 +41,10 @@ _CHOICES = """
     13a BILOU BIO IOB1 IOBES adafactor adam adamw adamw_8bit adapter all all-linear always answer ar arrow auto backward balanced beam bfloat16 bfloat16_stochastic bg blocks both
     causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data ddp de default demo double el en
     end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub if_possible instructions intl int8
-    inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
-    nearest never newline nf4 no_answer none one_cycle paged_adamw paged_adamw_8bit parallel parquet pissa pissa_niter_16 plain polynomial pretrained qnli
+    inverse_sqrt ja-mecab jax json jsonl ko-mecab linear lion loftq lora lora_only main many masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
+    nearest never newline nf4 no_answer none one one_cycle paged_adamw paged_adamw_8bit parallel parquet pissa pissa_niter_16 plain polynomial pretrained qnli
     qqp question_answering refuse repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
-    text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli workbook xnli xpu zh
+    text_regression th token_classification torch tpu tr translation tsv tuned unknown ur usual utf-8 vi wnli workbook xnli xpu zh
 """
 CHOICES = frozenset(_CHOICES.split())
 """What a setting that is chosen from a list may be."""

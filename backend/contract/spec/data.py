@@ -23,8 +23,9 @@ class DataSection(Section):
     """Same as for training data, or a fraction of the training rows, for example 0.1."""
     test: Annotated[Paths | None, Field(title="Test data")] = None
     """Never used in training. Scored once at the end, with the final weights."""
-    columns: Annotated[dict[str, str | None], Field(title="Columns")] = {}
-    """Maps the task's inputs to columns of your data, for example `{text: sentence, label: stars}`."""
+    columns: Annotated[dict[str, str | list[str] | None], Field(title="Columns")] = {}
+    """Maps the task's inputs to columns of your data, for example `{text: sentence, label: stars}`. If each of several
+    labels has a column of its own, list them: `{labels: [politics, sport]}`."""
     max_rows: Annotated[int | None, Field(title="Max rows", ge=1, json_schema_extra={"advanced": True})] = None
     """Use at most this many rows of each split. Empty uses all."""
     split_seed: Annotated[

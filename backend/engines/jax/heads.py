@@ -69,6 +69,20 @@ class TokenClassification(_Direct):
     """One of several classes per token."""
 
 
+class MultiLabelClassification(_Direct):
+    """Any number of classes per row."""
+
+    targets = ("has_label",)
+
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
+        logits, wanted = model(arrays, noise).astype(jnp.float32), arrays["has_label"]  # each (batch, labels)
+        known = ~jnp.isnan(wanted)
+        wanted = jnp.where(known, wanted, 0.0) * (1 - self._smoothing) + self._smoothing / 2
+        present, absent = -jax.nn.log_sigmoid(logits), -jax.nn.log_sigmoid(-logits)
+        present = present if self._weights is None else present * self._weights
+        return jnp.where(known, wanted * present + (1 - wanted) * absent, 0.0).sum()
+
+
 class SequenceRegression(_Direct):
     """One number per row; a NaN label is unknown."""
 
@@ -199,6 +213,7 @@ HEADS: dict[Head, type[JaxHead]] = {
     Head.CAUSAL_LM: CausalLanguage,
     Head.MASKED_LM: MaskedLanguage,
     Head.SEQUENCE_CLASSIFICATION: SequenceClassification,
+    Head.MULTI_LABEL_CLASSIFICATION: MultiLabelClassification,
     Head.SEQUENCE_REGRESSION: SequenceRegression,
     Head.TOKEN_CLASSIFICATION: TokenClassification,
     Head.QUESTION_ANSWERING: QuestionAnswering,

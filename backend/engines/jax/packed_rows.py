@@ -66,7 +66,9 @@ def _pack(batch: Batch, lengths: np.ndarray, starts: np.ndarray, shape: tuple[in
         return grid  # (packed rows, length)
 
     packed = {
-        name: put(array.reshape(-1)[sources], IGNORE if name == "labels" else 0) if array.shape == mask.shape else array
+        name: put(array.reshape(-1)[sources], IGNORE if name == "labels" else 0)
+        if array.shape == mask.shape and name != "has_label"  # there may be as many labels as tokens
+        else array
         for name, array in batch.items()
     }
     segment = put(np.repeat(np.arange(1, len(lengths) + 1), lengths))

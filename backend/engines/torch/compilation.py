@@ -145,5 +145,7 @@ def _uncompiled_dropout() -> type[FastDropout]:
 
 def _kind(batch: Batch) -> Hashable:
     """What programs differ by: a size of 1, of which others are never variables, and whether there is padding."""
-    ones = tuple(size == 1 for name in ("input_ids", "labels") if name in batch for size in batch[name].shape)
+    ones = tuple(
+        size == 1 for name in ("input_ids", "labels", "has_label") if name in batch for size in batch[name].shape
+    )
     return ones, bool(batch["attention_mask"].all())

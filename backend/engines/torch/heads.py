@@ -100,6 +100,28 @@ class SequenceClassification(_Logits):
         )
 
 
+class MultiLabelClassification(_Logits):
+    """Any number of classes per row."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        super().__init__(facts, label_smoothing, device)
+        weights = facts.class_weights
+        self._weights = None if weights is None else torch.tensor(weights, dtype=torch.float32, device=device)
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture that can classify rows: each of its outputs is a label of its own."""
+        return AutoModelForSequenceClassification
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Binary cross-entropy of every label; those that a row has are weighted."""
+        known = ~np.isnan(batch["has_label"])
+        wanted = tensor(np.where(known, batch["has_label"], 0).astype(np.float32), self._device)  # (batch, labels)
+        wanted = wanted * (1 - self._smoothing) + self._smoothing / 2
+        each = binary_cross_entropy_with_logits(answer.float(), wanted, reduction="none", pos_weight=self._weights)
+        return (each * tensor(known, self._device)).sum()
+
+
 class SequenceRegression(_Logits):
     """One number per row."""
 
@@ -430,6 +452,7 @@ HEADS: dict[Head, type[TorchHead]] = {
     Head.MASKED_LM: MaskedLanguage,
     Head.SEQ2SEQ_LM: SequenceToSequence,
     Head.SEQUENCE_CLASSIFICATION: SequenceClassification,
+    Head.MULTI_LABEL_CLASSIFICATION: MultiLabelClassification,
     Head.SEQUENCE_REGRESSION: SequenceRegression,
     Head.TOKEN_CLASSIFICATION: TokenClassification,
     Head.QUESTION_ANSWERING: QuestionAnswering,

@@ -3,6 +3,8 @@
 `recognise_data`, `preview_data`, `data_row`, `data_glance`, `export_unusable`, `data_report`.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,13 @@ CHARACTERS = 200_000
 def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
     from backend.data.data_files import ignored_files  # these load the data room
     from backend.preflight.column_guess import ColumnGuess
+    from backend.tasks.task import spread_columns
 
     section, kind, rows = _training_rows(arguments, report)
-    parts = _task_columns(arguments.get("task"))
+    roles = _task_columns(arguments.get("task"))
+    given, parts = spread_columns(roles, section.columns)
     guess = ColumnGuess(rows.table)
-    guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
+    guesses, alone = guess.guesses(parts, given), guess.guesses(roles, {})
     columns = {part: one.column for part, one in guesses.items() if one.column is not None}
     sheet = _suggest_sheet(section) if rows.sheets else None
     # A title page says nothing about the task of the table behind it.
@@ -47,16 +51,18 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
         columns=list(rows.table.column_names),
         rows=_first_rows(rows.table),
         row_count=len(rows),
-        guessed_columns=columns,
+        guessed_columns={part: column for part, column in columns.items() if part in {role.name for role in roles}},
         guess_reasons={part: _reason(one, alone.get(part)) for part, one in guesses.items()},
         best_guesses={
             part: GuessedColumn(one.column, one.reason)
             for part, one in alone.items()
-            if one.column is not None and one.column != columns.get(part)
+            if one.column is not None
+            and one.column != columns.get(part)
+            and not isinstance(section.columns.get(part), list)
         },
         summaries=[guess.summaries[name] for name in rows.table.column_names],
-        unfit=guess.unfit_columns(parts),
-        label_counts=_label_counts(rows.table, arguments.get("task"), columns),
+        unfit=guess.unfit_columns(roles),
+        label_counts=_label_counts(rows, arguments.get("task"), columns),
         skipped_count=len(rows.skipped),
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
@@ -69,14 +75,14 @@ def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
 
 
 def _wrong_column(
-    parts: list[Column], guess: Any, columns: dict[str, str], section: Any, task: Any
+    parts: Sequence[Column], guess: Any, columns: dict[str, str], section: Any, task: Any
 ) -> ErrorReply | None:
     """The column that cannot play its role; a label that separate validation rows may confirm is left to the plan."""
     from backend.preflight.column_check import find_wrong_column  # loads the data room
 
     listed = bool(isinstance(task, dict) and task.get("labels"))
     is_split = isinstance(section.validation, float | int)
-    wrong = find_wrong_column(parts, guess, columns, labels_are_listed=listed, is_split=is_split)
+    wrong = find_wrong_column(list(parts), guess, columns, labels_are_listed=listed, is_split=is_split)
     needs_more = section.validation is not None and not is_split
     if wrong is None or (wrong.role.holds == "label" and needs_more):
         return None
@@ -84,15 +90,15 @@ def _wrong_column(
     return ErrorReply(str(error), error.field, fix=error.fix)
 
 
-def _missing_labels(parts: list[Column], guess: Any, columns: dict[str, str]) -> ErrorReply | None:
+def _missing_labels(parts: Sequence[Column], guess: Any, columns: dict[str, str]) -> ErrorReply | None:
     """That no column looks like the labels that are needed."""
     from backend.preflight.column_check import find_missing_labels  # loads the data room
 
-    error = find_missing_labels(parts, guess, columns)
+    error = find_missing_labels(list(parts), guess, columns)
     return ErrorReply(str(error), error.field, fix=error.fix) if error is not None else None
 
 
-def _other_tasks(parts: list[Column], guess: Any, columns: dict[str, str], task: Any) -> list[OtherTask]:
+def _other_tasks(parts: Sequence[Column], guess: Any, columns: dict[str, str], task: Any) -> list[OtherTask]:
     """The tasks that the data is made for; none before a task is named, or if labels are listed for it."""
     from backend.preflight.task_guess import guess_other_tasks  # loads the data room
 
@@ -174,20 +180,26 @@ def _columns_in_use(kind: Any, settings: dict[str, Any]) -> list[Column]:
     ]  # fmt: skip
 
 
-def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
+def _label_counts(rows: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
     """How often each label, or each tag of a word, occurs; empty if the task has no labels."""
     from backend import registry
-    from backend.data.column_summary import count_labels
+    from backend.contract.spec import validate
+    from backend.data.column_summary import MAX_LABELS, count_labels
+    from backend.tasks.task import label_counts
 
     name = task.get("type") if isinstance(task, dict) else task
     if not name:
         return {}
     kind = registry.find("task", str(name), "task.type")
+    with suppress(InputError):  # the form may be incomplete, and the cells may be no labels yet
+        made = kind(validate(kind.Settings, task, "task")) if isinstance(task, dict) else None
+        if made is not None and (several := label_counts(made, rows, columns)) is not None:
+            return dict(several.most_common(MAX_LABELS))
     targets = [one.name for one in kind.columns if one.required and not one.needed_to_predict]
     column = next((columns[part] for part in targets if part in columns), None)
     if column is None or not kind.head.chooses_labels:
         return {}
-    return count_labels(table[column])
+    return count_labels(rows.table[column])
 
 
 def _report(arguments: Arguments, report: ReportProgress) -> DataReport:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers
-from backend.contract.rpc.predictions import AT_THRESHOLD, RIGHT
+from backend.contract.rpc.predictions import AT_THRESHOLD, RIGHT, SEPARATOR
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,10 +26,22 @@ def add_column(table: "pa.Table", name: str) -> "pa.Table":
     return table if column is None else table.append_column(name, column)
 
 
+def has_label(column: Any, label: str, separator: str) -> Any:
+    """Whether each cell's labels include this one; none where the cell is empty."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    ends = pa.scalar(separator)
+    marked = compute.binary_join_element_wise(ends, compute.cast(column, pa.string()), ends, "")
+    return compute.call_function(
+        "match_substring", [marked], compute.MatchSubstringOptions(f"{separator}{label}{separator}")
+    )
+
+
 def apply_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
     """The table with the prediction that each row gets if `label` is predicted above a probability threshold.
 
-    Below the threshold the most probable other label is predicted.
+    Below the threshold the most probable other label is predicted, or if rows have several labels, the others.
     """
     import numpy as np
     import pyarrow as pa
@@ -37,13 +49,31 @@ def apply_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Tabl
     names = [name for name in table.column_names if name.startswith(PROBABILITY)]
     if f"{PROBABILITY}{label}" not in names or len(names) < 2:
         return table
+    if separator := (table.schema.metadata or {}).get(SEPARATOR.encode(), b"").decode():
+        return _place_threshold(table, _with_or_without(table, label, threshold, separator))
     labels = np.array([name.removeprefix(PROBABILITY) for name in names], dtype=object)
     chances = np.stack([numbers(table[name]) for name in names], axis=1)  # (rows, labels)
     place = names.index(f"{PROBABILITY}{label}")
     known, chosen = ~np.isnan(chances).any(axis=1), chances[:, place] >= threshold
     chances[:, place] = -1
     others = np.where(np.isnan(chances), -1, chances).argmax(axis=1)
-    column = pa.array(labels[np.where(chosen, place, others)], pa.string(), mask=~known)
+    return _place_threshold(table, pa.array(labels[np.where(chosen, place, others)], pa.string(), mask=~known))
+
+
+def _with_or_without(table: "pa.Table", label: str, threshold: float, separator: str) -> Any:
+    """The predicted labels of each row, this one among them if its probability reaches the threshold."""
+    import pyarrow as pa
+
+    order = [name.removeprefix(PROBABILITY) for name in table.column_names if name.startswith(PROBABILITY)]
+    cells = zip(table["prediction"].to_pylist(), table[f"{PROBABILITY}{label}"].to_pylist(), strict=True)
+    found = []
+    for cell, chance in cells:
+        labels = {*(cell or "").split(separator)} - {label} | ({label} if (chance or 0) >= threshold else set())
+        found.append(separator.join(one for one in order if one in labels))
+    return pa.array(found, pa.string())
+
+
+def _place_threshold(table: "pa.Table", column: Any) -> "pa.Table":
     names = table.column_names
     return table.add_column(
         names.index("prediction") + 1 if "prediction" in names else len(names), AT_THRESHOLD, column

@@ -101,7 +101,7 @@ def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
     from backend.inference.new_file import read_new_file
     from backend.preflight.column_guess import ColumnGuess
     from backend.preflight.datasets import make_task
-    from backend.tasks.task import used_columns
+    from backend.tasks.task import spread_columns, used_columns
 
     folder, data = _run(arguments), _data(arguments)
     changes = setting_changes(arguments.get("settings") or {})
@@ -109,8 +109,9 @@ def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
         folder = next(iter(group.made_runs()), folder)
     found = read_new_file(str(folder.path), data, None, changes, reporting(report))
     spec, rows = found.spec, found.rows
-    there, given = rows.table.column_names, spec.data.columns
-    wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
+    there = rows.table.column_names
+    given, used = spread_columns(used_columns(make_task(spec)), spec.data.columns)
+    wanted = [column for column in used if column.required or given.get(column.name)]
     needed_ones = [column for column in wanted if column.required and column.needed_to_predict]
     guesses = ColumnGuess(rows.table).guesses(needed_ones, given)
     parts = []

@@ -11,7 +11,7 @@ from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
 from backend.helper.queries import predictions
-from backend.helper.queries.derived_columns import add_column
+from backend.helper.queries.derived_columns import add_column, has_label
 from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
@@ -84,8 +84,12 @@ def _filter_mask(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
             raise InputError("there are no actual values in this file to compare the predictions with")
         keep &= _flags(table[RIGHT] if right else _not(table[RIGHT]))
     for name in ("actual", "prediction"):
-        if arguments.get(name) is not None:
-            keep &= _compare(table, {"column": name, "is": "is", "value": str(arguments[name])})
+        label = arguments.get(name)
+        if label is not None and (separator := predictions.separator_of(table.schema)):
+            _check(table, name)
+            keep &= _flags(has_label(table[name], str(label), separator))
+        elif label is not None:
+            keep &= _compare(table, {"column": name, "is": "is", "value": str(label)})
     for condition in arguments.get("conditions") or []:
         keep &= _compare(table, condition)
     if arguments.get("text"):

@@ -1,7 +1,7 @@
 """Answers how good a file's predictions are: labels, thresholds, numbers and entities against the actual ones."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from backend.contract.arrow_numbers import numbers
@@ -18,8 +18,8 @@ from backend.contract.rpc.predictions import (
     ThresholdCounts,
 )
 from backend.contract.rpc.protocol import Progress
-from backend.helper.queries.derived_columns import PROBABILITY
-from backend.helper.queries.predictions import read, read_columns
+from backend.helper.queries.derived_columns import PROBABILITY, has_label
+from backend.helper.queries.predictions import label_separator, read, read_columns
 from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ WORST_POINTS = 200
 
 
 def _confusion(arguments: Arguments, report: ReportProgress) -> Confusion:
-    return _matrix(_cells(read_columns(require(arguments, "parquet"), PAIR)))
+    path = require(arguments, "parquet")
+    cells, separator = _cells(read_columns(path, PAIR)), label_separator(path)
+    return _matrix(_together(cells, separator) if separator else cells)
 
 
 def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStatistics:
@@ -45,34 +47,43 @@ def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStati
 
     path = require(arguments, "parquet")
     read_columns(path, ["prediction"])
-    table = read(path, report)
+    table, separator = read(path, report), label_separator(path)
     if "actual" not in table.column_names:
-        return _count_predictions(table)
+        return _count_predictions(table, separator)
     cells = _cells(table)
-    scores = label_scores(cells)
+    scores = several_label_scores(cells, separator) if separator else label_scores(cells)
     known = [one.f1 or 0.0 for one in scores]
-    bins = _reliability(table)
+    bins = _reliability_of_labels(table, separator) if separator else _reliability(table)
     return PredictionStatistics(
         rows=sum(cells.values()),
         right=sum(count for (actual, predicted), count in cells.items() if actual == predicted),
-        confusion=_matrix(cells),
+        confusion=_matrix(_together(cells, separator) if separator else cells),
         labels=scores[:MAX_LABELS],
         macro_f1=sum(known) / len(known) if known else None,
         bins=bins,
         calibration_error=calibration_error(bins),
         probabilities=[name.removeprefix(PROBABILITY) for name in table.column_names if name.startswith(PROBABILITY)],
+        separator=separator,
     )
 
 
-def _count_predictions(table: "pa.Table") -> PredictionStatistics:
+def _count_predictions(table: "pa.Table", separator: str) -> PredictionStatistics:
     import pyarrow as pa
     import pyarrow.compute as compute
 
     found = compute.value_counts(compute.cast(table["prediction"], pa.string()).drop_null()).to_pylist()
     counts = Counter({one["values"]: one["counts"] for one in found})
+    rows = counts.total()
+    if separator:
+        each = [(label, count) for cell, count in counts.items() for label in _split(cell, separator)]
+        counts = Counter[str]()
+        for label, count in each:
+            counts[label] += count
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     scores = [score(label, 0, 0, count) for label, count in ordered[:MAX_LABELS]]
-    return PredictionStatistics(rows=counts.total(), right=0, confusion=_matrix({}), labels=scores, macro_f1=None)
+    return PredictionStatistics(
+        rows=rows, right=0, confusion=_matrix({}), labels=scores, macro_f1=None, separator=separator
+    )
 
 
 def _cells(table: "pa.Table") -> _Cells:
@@ -110,6 +121,31 @@ def label_scores(cells: _Cells) -> list[LabelScore]:
     return [score(label, right[label], actual[label], predicted[label]) for label in labels]
 
 
+def _split(cell: str, separator: str) -> list[str]:
+    return [label for label in cell.split(separator) if label]
+
+
+def _together(cells: _Cells, separator: str) -> _Cells:
+    """(a label that rows have, one that is predicted for them) → rows."""
+    found = Counter[tuple[str, str]]()
+    for (actual, predicted), count in cells.items():
+        for pair in product(_split(actual, separator), _split(predicted, separator)):
+            found[pair] += count
+    return dict(found)
+
+
+def several_label_scores(cells: _Cells, separator: str) -> list[LabelScore]:
+    """The same for rows with several labels: each label is there or not."""
+    actual, predicted, right = Counter[str](), Counter[str](), Counter[str]()
+    for (one, other), count in cells.items():
+        there, found = set(_split(one, separator)), set(_split(other, separator))
+        for counts, labels in ((actual, there), (predicted, found), (right, there & found)):
+            for label in labels:
+                counts[label] += count
+    labels = sorted(actual.keys() | predicted.keys(), key=lambda label: (-actual[label], label))
+    return [score(label, right[label], actual[label], predicted[label]) for label in labels]
+
+
 def score(label: str, right: int, actual: int, predicted: int) -> LabelScore:
     """Precision, recall and F1 = 2·right / (actual + predicted)."""
     return LabelScore(
@@ -140,6 +176,23 @@ def _reliability(table: "pa.Table") -> list[ReliabilityBin]:
     return reliability(confidence[known], numbers(equal)[known].astype(np.float64))
 
 
+def _reliability_of_labels(table: "pa.Table", separator: str) -> list[ReliabilityBin]:
+    """Of the probability of each label in each row."""
+    import numpy as np
+
+    from backend.statistics.calibration import reliability
+
+    names = [name for name in table.column_names if name.startswith(PROBABILITY)]
+    if not names:
+        return []
+    known = numbers(table["actual"].is_valid())
+    chances = np.stack([numbers(table[name]).astype(np.float64) for name in names], axis=1)  # (rows, labels)
+    there = np.stack(
+        [numbers(has_label(table["actual"], name.removeprefix(PROBABILITY), separator)) for name in names], axis=1
+    )
+    return reliability(chances[known].ravel(), there[known].ravel().astype(np.float64))
+
+
 def _threshold_counts(arguments: Arguments, report: ReportProgress) -> ThresholdCounts:
     """Rows at or above every threshold, right and wrong, so that moving a slider needs no query."""
     import numpy as np
@@ -150,10 +203,12 @@ def _threshold_counts(arguments: Arguments, report: ReportProgress) -> Threshold
     column = f"{PROBABILITY}{label}"
     if column not in read(path, report).column_names:
         raise InputError("{label}: the file has no probabilities for this label", label=repr(label))
-    table = read_columns(path, ["actual", column])
+    table, separator = read_columns(path, ["actual", column]), label_separator(path)
     actual = compute.cast(table["actual"], pa.string())
     known = numbers(compute.call_function("is_valid", [actual]))
-    is_label = numbers(compute.call_function("equal", [actual, pa.scalar(label)]))
+    is_label = numbers(
+        has_label(actual, label, separator) if separator else compute.call_function("equal", [actual, pa.scalar(label)])
+    )
     chance = numbers(compute.cast(table[column], pa.float64()))
     thresholds = np.arange(THRESHOLD_STEPS + 1) / THRESHOLD_STEPS
     positive, negative = (np.sort(chance[known & which]) for which in (is_label, ~is_label))

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder
-from backend.contract.rpc.predictions import AT_THRESHOLD, CalibrationReport, PredictionPages, SliceReport
+from backend.contract.rpc.predictions import (
+    AT_THRESHOLD,
+    SEPARATOR,
+    CalibrationReport,
+    PredictionPages,
+    SliceReport,
+)
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked, user_path
@@ -53,6 +59,17 @@ def read(path: str, report: ReportProgress = lambda progress: None) -> "pa.Table
             return add_all_columns(file.read())
     pages = _pages_of(Path(path), report)
     return _map_pages(str(pages), pages.stat().st_mtime_ns)
+
+
+def label_separator(path: str) -> str:
+    """What stands between the labels of a row; empty if each row has one. Raises InputError."""
+    with open_file(Path(path)) as file:
+        return separator_of(file.schema_arrow)
+
+
+def separator_of(schema: "pa.Schema") -> str:
+    """What stands between the labels of a row, by the metadata of a table; empty if each row has one."""
+    return (schema.metadata or {}).get(SEPARATOR.encode(), b"").decode()
 
 
 def read_columns(path: str, columns: list[str]) -> "pa.Table":

@@ -6,7 +6,7 @@ from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.engines.engine import Batch
 from tests.backend.engines.example_batches import VOCABULARY
 
-LABELLED = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION}
+LABELLED = {Head.SEQUENCE_CLASSIFICATION, Head.MULTI_LABEL_CLASSIFICATION, Head.TOKEN_CLASSIFICATION}
 CHOICES = 3
 
 
@@ -34,6 +34,8 @@ def _targets(head: Head, batch: Batch, lengths: np.ndarray, rng: np.random.Gener
     match head:
         case Head.SEQUENCE_REGRESSION:
             return {"labels": rng.normal(size=rows).astype(np.float32)}
+        case Head.MULTI_LABEL_CLASSIFICATION:
+            return {"has_label": rng.integers(0, 2, (rows, 3)).astype(np.float32)}
         case Head.SEQUENCE_CLASSIFICATION | Head.MULTIPLE_CHOICE:
             return {"labels": rng.integers(0, 3, rows)}
         case Head.TOKEN_CLASSIFICATION:

@@ -24,6 +24,7 @@ CLASSES: dict[Head, Any] = {
     Head.MASKED_LM: hf.AutoModelForMaskedLM,
     Head.SEQ2SEQ_LM: hf.AutoModelForSeq2SeqLM,
     Head.SEQUENCE_CLASSIFICATION: hf.AutoModelForSequenceClassification,
+    Head.MULTI_LABEL_CLASSIFICATION: hf.AutoModelForSequenceClassification,
     Head.SEQUENCE_REGRESSION: hf.AutoModelForSequenceClassification,
     Head.TOKEN_CLASSIFICATION: hf.AutoModelForTokenClassification,
     Head.QUESTION_ANSWERING: hf.AutoModelForQuestionAnswering,
@@ -39,6 +40,7 @@ PAIRS = [
         (name, Head.SEQUENCE_CLASSIFICATION)
         for name in ("bert", "roberta", "distilbert", "xlnet", "gpt2", "deberta-v2")
     ),
+    ("bert", Head.MULTI_LABEL_CLASSIFICATION),
     *((name, Head.SEQUENCE_REGRESSION) for name in ("bert", "roberta", "gpt2")),
     *((name, Head.TOKEN_CLASSIFICATION) for name in ("bert", "distilbert", "xlm")),
     *((name, Head.QUESTION_ANSWERING) for name in ("bert", "roberta", "xlnet", "xlm")),
@@ -71,7 +73,8 @@ def plain_class(name, head):
 
 
 def tensors(batch, *without):
-    return {name: torch.from_numpy(array) for name, array in batch.items() if name not in {"row_valid", *without}}
+    named = {"labels" if name == "has_label" else name: array for name, array in batch.items()}
+    return {name: torch.from_numpy(array) for name, array in named.items() if name not in {"row_valid", *without}}
 
 
 def left_padded(batch):

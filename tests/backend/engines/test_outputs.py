@@ -135,6 +135,7 @@ def test_filler_rows_of_any_head_change_nothing(head, engine_for, tiny):
 
 UNKNOWN = {
     Head.SEQUENCE_CLASSIFICATION: {"labels": IGNORE},
+    Head.MULTI_LABEL_CLASSIFICATION: {"has_label": np.nan},
     Head.SEQUENCE_REGRESSION: {"labels": np.nan},
     Head.TOKEN_CLASSIFICATION: {"labels": IGNORE},
     Head.MULTIPLE_CHOICE: {"labels": IGNORE},

@@ -36,6 +36,7 @@ HEADS = {
     Head.MASKED_LM: "bert",
     Head.SEQ2SEQ_LM: "t5",
     Head.SEQUENCE_CLASSIFICATION: "bert",
+    Head.MULTI_LABEL_CLASSIFICATION: "bert",
     Head.SEQUENCE_REGRESSION: "bert",
     Head.TOKEN_CLASSIFICATION: "bert",
     Head.QUESTION_ANSWERING: "bert",

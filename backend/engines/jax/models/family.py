@@ -44,6 +44,11 @@ class Family:
     divided: Rules = field(default_factory=dict)
     """What tensor parallelism divides; empty where the family does not say."""
 
+    def __post_init__(self) -> None:
+        """Any number of classes per row are the outputs of the very module for one class."""
+        if Head.SEQUENCE_CLASSIFICATION in self.heads:
+            self.heads[Head.MULTI_LABEL_CLASSIFICATION] = self.heads[Head.SEQUENCE_CLASSIFICATION]
+
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
     """Raises UnsupportedModelError: an unknown variant is never treated as a similar one."""

@@ -256,7 +256,13 @@ def family(architecture: str) -> Family:
     return Family(
         body="",
         bodies=dict.fromkeys(
-            (Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION, Head.TOKEN_CLASSIFICATION), _BODY
+            (
+                Head.SEQUENCE_CLASSIFICATION,
+                Head.MULTI_LABEL_CLASSIFICATION,
+                Head.SEQUENCE_REGRESSION,
+                Head.TOKEN_CLASSIFICATION,
+            ),
+            _BODY,
         ),
         aliases=_ALIASES,
         heads={

@@ -16,7 +16,12 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from backend.contract.heads import Head
 from backend.engines.torch.layers.dropout import attend_with_dropout
 
-ROW_HEADS = (Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION, Head.MULTIPLE_CHOICE)
+ROW_HEADS = (
+    Head.SEQUENCE_CLASSIFICATION,
+    Head.MULTI_LABEL_CLASSIFICATION,
+    Head.SEQUENCE_REGRESSION,
+    Head.MULTIPLE_CHOICE,
+)
 """Heads whose result is one for each row, or for each choice."""
 
 
