@@ -90,4 +90,7 @@ def declared_metrics(metrics: Iterable[str | Metric]) -> list[Metric]:
 
 @cache
 def _metrics_by_name() -> Mapping[str, Metric]:
-    return {metric.name: metric for metrics in registry.all_of("metrics").values() for metric in metrics}
+    tasks = set(registry.names("task"))
+    found = [metric for metrics in registry.all_of("metrics").values() for metric in metrics]
+    # A metric under other settings of a task does not take the name of one under the usual settings.
+    return {metric.name: metric for metric in sorted(found, key=lambda one: tasks.issuperset(one.tasks))}

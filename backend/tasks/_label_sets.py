@@ -110,7 +110,7 @@ def join_labels(has: np.ndarray, labels: Sequence[str], separator: str) -> list[
         return []
     packed = np.packbits(has, axis=1)
     _, first, number = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    texts = [separator.join(labels[place] for place in np.flatnonzero(has[row])) for row in first]
+    texts = [separator.join(labels[place] for place in np.flatnonzero(has[row]).tolist()) for row in first]
     return [texts[one] for one in number.ravel().tolist()]
 
 

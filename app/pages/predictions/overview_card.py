@@ -177,17 +177,23 @@ class OverviewCard(Card):
     def show_statistics(self, found: PredictionStatistics, *, confuses: bool, can_calibrate: bool = False) -> None:
         """Show counts, scores per label, and calibration; the matrix contains only labels that are confused."""
         self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
-        self._show_confusion(found.confusion, together=bool(found.separator))
+        self._show_confusion(found.confusion, found.labels if found.separator else None)
         self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
         self.reliability.show_bins(found.bins, found.calibration_error, can_calibrate=can_calibrate)
         self.threshold.offer(found.probabilities)
         there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1, False, True)
         self._offer([place for place, is_there in enumerate(there) if is_there and found.rows])
 
-    def _show_confusion(self, confusion: Confusion, *, together: bool) -> None:
-        self.matrix.show_counts(confusion.labels, confusion.counts)
+    def _show_confusion(self, confusion: Confusion, several: Sequence[LabelScore] | None) -> None:
+        """How often labels are predicted as each other, or `several` of them together."""
+        totals = None
+        if several is not None:
+            scores = {one.label: one for one in several}
+            known = [scores.get(label) for label in confusion.labels]
+            totals = [one.actual if one else 0 for one in known], [one.predicted if one else 0 for one in known]
+        self.matrix.show_counts(confusion.labels, confusion.counts, totals)
         words = tr("Click a cell or a label to see its rows.")
-        if together:
+        if several is not None:
             words = tr(
                 "A cell counts the rows that have one label and are predicted to have another. Click it to see them."
             )

@@ -26,7 +26,8 @@ HEAD = -1
 
 
 class ConfusionMatrix(HoverPlot):
-    """A cell is coloured by its share of its row: correct ones green, wrong ones red."""
+    """A cell is coloured by its share of its row: correct ones green, wrong ones red; grey if rows have several labels,
+    because a label that comes with another one is no mistake."""
 
     spoken_role = Role.Chart
 
@@ -37,6 +38,7 @@ class ConfusionMatrix(HoverPlot):
         super().__init__(parent)
         self._labels: Sequence[str] = ()
         self._counts: Sequence[Sequence[int]] = ()
+        self._totals: tuple[Sequence[int], Sequence[int]] | None = None
         self._as_shares = False
         self._label_width: tuple[int, int] | None = None
         """The text size at which it was measured, and the width."""
@@ -47,9 +49,15 @@ class ConfusionMatrix(HoverPlot):
 
     # What is shown
 
-    def show_counts(self, labels: Sequence[str], counts: Sequence[Sequence[int]]) -> None:
-        """`counts[actual][predicted]`."""
-        self._labels, self._counts = labels, counts
+    def show_counts(
+        self,
+        labels: Sequence[str],
+        counts: Sequence[Sequence[int]],
+        totals: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> None:
+        """`counts[actual][predicted]`; `totals` are the rows that have each label, and are predicted to have it, if rows
+        have several."""
+        self._labels, self._counts, self._totals = labels, counts, totals
         self._label_width = None
         self._chosen = self._hovered = None
         self._say()
@@ -68,6 +76,13 @@ class ConfusionMatrix(HoverPlot):
         row, column = (self._labels.index(name) if known and name else HEAD for name in (actual, predicted))
         self._chosen = (row, column) if known else None
         self.update()
+
+    def _rows_of(self, label: int) -> int:
+        """The rows that have a label."""
+        return sum(self._counts[label]) if self._totals is None else self._totals[0][label]
+
+    def _rows_predicted(self, label: int) -> int:
+        return sum(counts[label] for counts in self._counts) if self._totals is None else self._totals[1][label]
 
     def _say(self) -> None:
         wrong = [
@@ -161,7 +176,7 @@ class ConfusionMatrix(HoverPlot):
             rows, columns = self._in_view(event.rect())
             for row in rows:
                 counts = self._counts[row]
-                total = max(1, sum(counts))
+                total = max(1, self._rows_of(row))
                 for column in columns:
                     self._paint_cell(painter, row, column, counts[column], counts[column] / total)
             for cell, token in ((self._hovered, "border_strong"), (self._chosen, "focus")):
@@ -227,7 +242,8 @@ class ConfusionMatrix(HoverPlot):
         painter.setBrush(theme.color("card_alternate"))
         painter.drawRoundedRect(box, 4, 4)
         if count:
-            painter.setBrush(tint("success" if row == column else "danger", share))
+            other = "danger" if self._totals is None else "muted"
+            painter.setBrush(tint("success" if row == column else other, share))
             painter.drawRoundedRect(box, 4, 4)
         if count and box.width() >= WRITTEN - GAP:
             painter.setFont(theme.font(12 if box.width() > 40 else 10, QFont.Weight.DemiBold))
@@ -275,12 +291,12 @@ class ConfusionMatrix(HoverPlot):
         """`61 rows: actual positive, predicted negative (12.2% of this actual label)`; for a label, its click."""
         row, column = part
         if column == HEAD:
-            rows = trn("{count} row", "{count} rows", sum(self._counts[row]))
+            rows = trn("{count} row", "{count} rows", self._rows_of(row))
             return tr("{rows}: actual {label}. Click to see only these.", rows=rows, label=self._labels[row])
         if row == HEAD:
-            rows = trn("{count} row", "{count} rows", sum(counts[column] for counts in self._counts))
+            rows = trn("{count} row", "{count} rows", self._rows_predicted(column))
             return tr("{rows}: predicted {label}. Click to see only these.", rows=rows, label=self._labels[column])
-        count, total = self._counts[row][column], max(1, sum(self._counts[row]))
+        count, total = self._counts[row][column], max(1, self._rows_of(row))
         rows = trn("{count} row", "{count} rows", count)
         pair = tr("actual {labels}, predicted {labels_2}", labels=self._labels[row], labels_2=self._labels[column])
         return tr("{rows}: {pair} ({count:.1%} of this actual label)", rows=rows, pair=pair, count=count / total)
