@@ -33,6 +33,8 @@ class Metric:
     """
     weighted_scores: Callable[[Any, Any, Any], Any] | None = None
     """As `score`, but gives the `WeightedScores` from which its interval is drawn. Metrics share it, too."""
+    variant: str = ""
+    """The setting of its tasks under which it is given, such as `many`; empty under the usual ones."""
 
 
 SMALLER = ("loss", "perplexity")

@@ -12,7 +12,8 @@ from backend.contract.metrics import Metric
 from backend.metrics.metric import Predictions
 from backend.statistics.resampling import WeightedScores, divide, ratios
 
-TASK = "text_classification, many labels"
+MANY = "many"
+"""The value of `task.labels_per_row`, and what its metrics are told apart by."""
 LEVELS = "/"
 """What stands between the levels of a hierarchical label."""
 MOST_LABELS = 50
@@ -174,7 +175,8 @@ _metric = partial(
     Metric,
     greater_is_better=True,
     range=(0, 1),
-    tasks=(TASK,),
+    tasks=("text_classification",),
+    variant=MANY,
     score=_score,
     weighted_scores=_weighted_scores,
 )

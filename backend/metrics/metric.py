@@ -45,9 +45,12 @@ class Predictions:
 
 
 @cache
-def metrics_of(task: str) -> tuple[Metric, ...]:
+def metrics_of(task: str, variant: str = "") -> tuple[Metric, ...]:
     """The metrics of every evaluation of a task: the loss and those computed with it, then the other files in order."""
-    files = [[one for one in metrics if task in one.tasks] for metrics in registry.all_of("metrics").values()]
+    files = [
+        [one for one in metrics if task in one.tasks and one.variant == variant]
+        for metrics in registry.all_of("metrics").values()
+    ]
     return tuple(metric for metrics in sorted(files, key=_lacks_loss) for metric in metrics)
 
 
@@ -90,7 +93,6 @@ def declared_metrics(metrics: Iterable[str | Metric]) -> list[Metric]:
 
 @cache
 def _metrics_by_name() -> Mapping[str, Metric]:
-    tasks = set(registry.names("task"))
     found = [metric for metrics in registry.all_of("metrics").values() for metric in metrics]
     # A metric under other settings of a task does not take the name of one under the usual settings.
-    return {metric.name: metric for metric in sorted(found, key=lambda one: tasks.issuperset(one.tasks))}
+    return {metric.name: metric for metric in sorted(found, key=lambda one: not one.variant)}

@@ -10,11 +10,11 @@ from backend.contract.catalog import Column
 from backend.contract.messages import message
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
+from backend.metrics.many_labels import MANY
 from backend.tasks import _texts
 
 Weight = Annotated[float, Field(gt=0, le=1e6)]
 Threshold = Annotated[float, Field(ge=0, le=1)]
-MANY = "many"
 _WHEN_MANY: dict[str, Any] = {"when": {"labels_per_row": [MANY]}}
 _LABEL_NAMES = ["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]  # fmt: skip
 _LABELS_NAMES = ["labels", "tags", "categories", "genres", "topics", "classes", "emotions", "keywords", "label", "tag", "category", "genre", "topic"]  # fmt: skip

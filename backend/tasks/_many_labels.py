@@ -43,7 +43,7 @@ class ManyLabels:
     description: ClassVar[str] = "Assigns any number of labels to texts or pairs of texts: topics, emotions, tags."
     head: Head = Head.MULTI_LABEL_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = COLUMNS
-    metrics: ClassVar[tuple[Metric, ...]] = metrics_of(many_labels.TASK)
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_classification", many_labels.MANY)
     default_metric: ClassVar[str] = "mean_average_precision"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {"evaluation": {"best_metric": "mean_average_precision"}}
