@@ -1,6 +1,7 @@
 """What the tests of several training processes run; starts groups of them as forks of one process.
 
-Tasks as JSON in, numbers as JSON out. Torch is imported once; nothing is computed before the forks.
+Tasks as JSON in, numbers as JSON out. Torch is imported once; nothing is computed before the forks. With tasks for `cuda`,
+which a fork may not use if its parent has, each process is a program of its own instead, on the GPU of its rank.
 """
 
 import json
@@ -8,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,27 +39,42 @@ HANGS = 0
 """In place of a number of processes: of two, the second one hangs, and the result is what the first says of it after a second."""
 
 _PROGRAM = f"""
+import sys
+
 from backend.engines.torch import lean_imports
 
 lean_imports.install()  # as an engine process does, before it imports transformers
 
-from {__name__} import main
+from {__name__} import main, serve
 
-raise SystemExit(main())
+raise SystemExit(serve(*sys.argv[1:]) if sys.argv[3:] else main())
 """
 
 
 def start(groups: dict[int, list[dict[str, Any]]], folder: Path) -> dict[int, Any]:
     """What groups of so many processes made of their tasks."""
-    command = [sys.executable, "-c", _PROGRAM, json.dumps([list(groups.items()), str(folder)])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)
-    assert done.returncode == 0, done.stderr
+    forks = {size: tasks for size, tasks in groups.items() if all(task["device"] != "cuda" for task in tasks)}
+    for size in groups.keys() - forks.keys():
+        _run([[json.dumps(groups[size]), str(folder), str(size), str(rank)] for rank in range(size)])
+    _run([[json.dumps([list(forks.items()), str(folder)])]] if forks else [])
     return {size: json.loads((folder / f"results-{size}.json").read_text()) for size in groups}
+
+
+def _run(programs: list[list[str]]) -> None:
+    """Run these programs, of the given arguments, at the same time."""
+    running = [
+        subprocess.Popen([sys.executable, "-c", _PROGRAM, *given], stderr=subprocess.PIPE, text=True)
+        for given in programs
+    ]
+    said = [one.communicate(timeout=1000)[1] for one in running]
+    assert not any(one.returncode for one in running), "\n".join(said)
 
 
 def run(task: dict[str, Any], group: ProcessGroup | None = None) -> dict[str, Any]:
     """Losses and norms of all steps; outputs of different numbers of rows, and generated texts; the checkpoint."""
     target_logits._CHUNK_ELEMENTS = task.get("chunk", TorchEntry.logits_at_once)
+    if group is not None and task.get("strategy") == "fsdp":
+        _offload_on_cpus(offloads=bool(task.get("offloads")))
     engine = open_engine(task, group)
     head = Head(task["head"])
     results = [engine.train_step(_micro_batches(task, step), step, 1e-3) for step in range(1, task["steps"] + 1)]
@@ -117,15 +134,29 @@ def open_engine(task: dict[str, Any], group: ProcessGroup | None = None) -> Engi
         from backend.adapters.lora import Settings as Lora  # only one task needs PEFT
 
         changes["adapter"] = Lora(**task["adapter"])
-    devices = ("cpu",) * (group.size if group else 1)
+    size = group.size if group else 1
+    devices = tuple(f"cuda:{rank}" for rank in range(size)) if task["device"] == "cuda" else ("cpu",) * size
     changes = {"model": {"dropout": 0.0}, "pad_token_id": task["padding"], **changes}
     engine.load(
         loading(
             Path(task["folder"]), facts(Head(task["head"])), training, devices=devices,
-            hardware=Settings(threads=1, collective_timeout=60, strategy=task.get("strategy", "ddp")), **changes,
+            hardware=Settings(
+                threads=1, collective_timeout=60, strategy=task.get("strategy", "ddp"), cpu_offload=task.get("offloads", False)
+            ),
+            **changes,
         )
     )  # fmt: skip
     return engine
+
+
+def _offload_on_cpus(*, offloads: bool) -> None:
+    """Let FSDP go the ways of CPU offload on CPUs too, where the engine has no use for it."""
+    from torch.distributed import fsdp  # distributed tensors take seconds
+
+    from backend.engines.torch.distributed import sharded_model
+
+    offload, stay = (getattr(fsdp, name) for name in ("CPUOffloadPolicy", "OffloadPolicy"))
+    sharded_model.OffloadPolicy = partial(offload, pin_memory=False) if offloads else stay
 
 
 def _micro_batches(task: dict[str, Any], step: int) -> list[Batch]:
@@ -166,6 +197,12 @@ def _joined(batch: Batch, first: int) -> dict[str, np.ndarray]:
         "segment": np.repeat(np.arange(len(texts)), [len(text) for text in texts]),
         "position": np.concatenate([np.arange(len(text)) for text in texts]),
     }
+
+
+def serve(tasks: str, folder: str, size: str, rank: str) -> int:
+    """Be one of several processes, as a program of its own."""
+    _serve(int(rank), int(size), json.loads(tasks), Path(folder))
+    return 0
 
 
 def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> None:
