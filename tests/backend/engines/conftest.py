@@ -18,6 +18,14 @@ from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.tiny_models import tiny_model
 
 
+@pytest.fixture(
+    params=["cpu", pytest.param("cuda:0", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))]
+)
+def device(request: pytest.FixtureRequest) -> str:
+    """Each device on which the engine computes: the CPU, and a GPU if there is one."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT encoder of two small layers, without dropout and without a head."""

@@ -11,6 +11,8 @@ from backend.engines.torch import Settings
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
 VOCABULARY = 60
+ROUNDING = {"cpu": 0.0, "cuda:0": 1e-4}
+"""How far a resumed run may be from an uninterrupted one: CUDA's kernels add in any order."""
 
 
 def loading(folder: Path, head: HeadFacts, training: TrainingSection | None = None, **changes) -> LoadRequest:

@@ -14,7 +14,7 @@ from safetensors.torch import save_file as save_tensors
 from backend.contract.errors import RunFailed
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.sparse_embedding import convert_words
-from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, ROUNDING, classes, language_batch, text_batch
 
 TRAINING = TrainingSection(batch_size=4, learning_rate=1e-3, seed=3)
 HEAD = classes("negative", "positive")
@@ -32,7 +32,7 @@ def saved_weights(engine, folder):
 
 
 @pytest.mark.parametrize("folder", ["bert-tiny", "gpt2"])
-def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, engine_for, tmp_path, request):
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, device, engine_for, tmp_path, request):
     path, head, make, changes = BERT_TINY, HEAD, text_batch, {"vocabulary": 30522}
     if folder == "gpt2":
         path, head, make, changes = (
@@ -41,6 +41,7 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, engine_for, t
             language_batch,
             {"model": {"dropout": 0.1}},
         )
+    changes["devices"] = (device,)
     whole = engine_for(path, head, TRAINING, **changes)
     steps(whole, range(3), make)
     (tmp_path / "checkpoint").mkdir()
@@ -49,10 +50,12 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, engine_for, t
     finish()  # what is written is what was there before these steps
     resumed = engine_for(path, head, TRAINING, **changes)
     resumed.restore(tmp_path / "checkpoint")
-    assert steps(resumed, range(3, 6), make) == expected
+    losses = [[each.loss for each in some] for some in (steps(resumed, range(3, 6), make), expected)]
+    np.testing.assert_allclose(*losses, rtol=ROUNDING[device])
     ends = [saved_weights(engine, tmp_path / name) for engine, name in ((whole, "a"), (resumed, "b"))]
     assert ends[0].keys() == ends[1].keys()
-    assert all(np.array_equal(ends[0][name], ends[1][name]) for name in ends[0])
+    rounding = 10 * ROUNDING[device]
+    assert all(np.allclose(ends[0][name], ends[1][name], rtol=rounding, atol=rounding) for name in ends[0])
 
 
 def test_saving_and_evaluating_leave_no_trace_in_the_steps_that_follow(engine_for, tmp_path):

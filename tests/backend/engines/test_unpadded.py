@@ -345,13 +345,18 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append(options)
         return attend_each_row(*given, **options)
 
-    monkeypatch.setattr(unpadded, "ROW_BY_ROW_DEVICES", ())
-    monkeypatch.setattr(unpadded, "VARLEN_DEVICES", ("cpu",))
+    replace_kernel(monkeypatch, kernel)
     monkeypatch.setattr(unpadded, "HALF_DTYPES", (torch.float32,))
     monkeypatch.setattr(unpadded, "_HEAD_SIZE_MULTIPLE", 1)
+    return calls
+
+
+def replace_kernel(monkeypatch: pytest.MonkeyPatch, kernel: Any) -> None:
+    """Attend on the CPU as on CUDA, by this kernel."""
+    monkeypatch.setattr(unpadded, "ROW_BY_ROW_DEVICES", ())
+    monkeypatch.setattr(unpadded, "VARLEN_DEVICES", ("cpu",))
     monkeypatch.setattr(unpadded, "_varlen", lambda: kernel)
     monkeypatch.setattr(torch.backends.cuda, "can_use_flash_attention", lambda given: True)
-    return calls
 
 
 @pytest.mark.parametrize(
@@ -436,20 +441,29 @@ def test_packed_texts_stay_in_their_grid_without_the_kernel(kernels, monkeypatch
     assert not kernels
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
-@pytest.mark.parametrize("batch", ["padded", "packed"])
+@pytest.mark.parametrize(
+    ("name", "head", "kind", "batch"),
+    [
+        ("llama", Head.CAUSAL_LM, AutoModelForCausalLM, "padded"),
+        ("llama", Head.CAUSAL_LM, AutoModelForCausalLM, "packed"),
+        ("bert", Head.TOKEN_CLASSIFICATION, AutoModelForTokenClassification, "padded"),
+    ],
+)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_on_cuda_the_kernel_computes_what_padding_does(batch: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch):
-    device, head = torch.device("cuda"), Head.CAUSAL_LM
-    model = tiny_model("llama", AutoModelForCausalLM, hidden_size=64, head_dim=16).to(device)
+def test_in_half_precision_the_kernel_computes_what_padding_does(
+    name: str, head: Head, kind: Any, batch: str, dtype: torch.dtype, device: str, monkeypatch: pytest.MonkeyPatch
+):
+    if device == "cpu":
+        replace_kernel(monkeypatch, attend_each_row)
+    model = tiny_model(name, kind, hidden_size=64, head_dim=16).to(device)
     given = head_batch(head, 9) if batch == "padded" else packed_batch()
-    ours, found, calls = HEADS[head](facts(head), 0.0, device), [], []
+    ours, found, calls = HEADS[head](facts(head), 0.0, torch.device(device)), [], []
     kernel = unpadded._varlen()
     monkeypatch.setattr(unpadded, "_varlen", lambda: lambda *a, **k: calls.append(1) or kernel(*a, **k))
-    for unpadding in (None, Unpadding(model, head, device)):
+    for unpadding in (None, Unpadding(model, head, torch.device(device))):
         model.zero_grad()
         with unpadding.for_batch(given) if unpadding else nullcontext():
-            with torch.autocast("cuda", dtype):
+            with torch.autocast(torch.device(device).type, dtype):
                 answer = ours.answer(model, given)
             loss = ours.loss(answer, given)
             loss.backward()

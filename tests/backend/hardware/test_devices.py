@@ -226,6 +226,18 @@ def test_float16_by_hand_is_obeyed_and_explained_beforehand():
     assert "overflow in it" in chosen.warning
 
 
+def test_a_real_card_has_less_free_memory_once_something_is_in_it():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs CUDA")
+    before = torch_devices.devices()
+    assert [one.kind for one in before] == ["cuda"] * torch.cuda.device_count() + ["cpu"]
+    held = torch.empty(1 << 29, dtype=torch.uint8, device="cuda:0")
+    after = torch_devices.devices()[0]
+    assert before[0].free_mb - after.free_mb > 0.8 * held.nbytes / 1e6
+    assert 0 < after.free_mb < after.memory_mb
+
+
 def test_float16_by_hand_needs_no_words_for_other_models():
     assert choose(spec(precision="float16"), [*CARDS, PROCESSOR]).warning == ""
 

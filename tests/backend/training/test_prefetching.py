@@ -18,6 +18,7 @@ from backend.training.event_log import read_events
 from tests.backend.training.test_evaluations import run_folder
 
 SECONDS = 30
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 TRAINING = {"max_steps": 6, "batch_size": 16, "checkpoint_every": "never"}
 
 
@@ -76,8 +77,8 @@ def test_whoever_stops_waits_for_one_batch_alone():
     assert not any(thread.name.startswith("prefetching") for thread in threading.enumerate())
 
 
-def train(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_ahead: bool) -> tuple[list[Any], set[str]]:
-    """Losses as on an accelerator, and the threads that made the batches."""
+def train(folder: Path, device: str, monkeypatch: pytest.MonkeyPatch, *, is_ahead: bool) -> tuple[list[Any], set[str]]:
+    """Losses as on an accelerator, and the threads that made the batches; made in turn they aren't pinned either."""
     threads: set[str] = set()
     make = FeatureSession.micro_batches
 
@@ -90,20 +91,24 @@ def train(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_ahead: bool) -> t
         patch.setattr(FeatureSession, "micro_batches", record)
         if not is_ahead:
             patch.setattr(loop, "Prefetcher", lambda make, last, **_: Prefetcher(make, last, is_ahead=False))
+            patch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
         folder.mkdir()
-        run = run_folder(folder, training=TRAINING)
+        run = run_folder(folder, training=TRAINING, hardware={"device": device, "precision": "float32"})
         assert loop.run(run) == 0
     return [event.loss for event in read_events(run.events) if isinstance(event, StepFinished)], threads
 
 
-def test_a_run_trains_the_same_with_batches_made_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    beside, threads = train(tmp_path / "beside", monkeypatch, is_ahead=True)
-    in_turn, own = train(tmp_path / "in-turn", monkeypatch, is_ahead=False)
-    assert beside == in_turn
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
+def test_a_run_trains_the_same_with_batches_made_beside_it(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    beside, threads = train(tmp_path / "beside", device, monkeypatch, is_ahead=True)
+    in_turn, own = train(tmp_path / "in-turn", device, monkeypatch, is_ahead=False)
+    assert beside == pytest.approx(in_turn, rel=1e-4 if device == "cuda" else 0, abs=0)
     assert (threads, own) == ({"prefetching"}, {threading.current_thread().name})
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
+@NEEDS_CUDA
 def test_a_batch_reaches_cuda_while_it_computes():
     device = torch.device("cuda")
     square = torch.randn(8192, 8192, device=device)
