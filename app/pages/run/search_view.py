@@ -346,7 +346,7 @@ class SearchView(QWidget):
                 for one in report.importance
             ]
         )
-        known = tr("The share of the differences in the metric that each setting explains (fANOVA), with its 95 % interval. With few trials it is wide.")  # fmt: skip
+        known = tr("The share of the differences in the metric that each setting explains (fANOVA). In parentheses: between what it was when the trials were drawn again, 20 times. With few trials that is wide.")  # fmt: skip
         is_coming = not self._is_whole and report.state not in ("running", "queued")
         self.importance_note.setText(known if report.importance else COMPUTING if is_coming else TOO_FEW)
 

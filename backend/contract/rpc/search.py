@@ -81,7 +81,10 @@ class Ineffective(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Importance(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of a metric's variance that a setting explains (fANOVA), and its 95 % interval over trials drawn again."""
+    """The share of a metric's variance that a setting explains (fANOVA), and between what it was if the trials were drawn again.
+
+    That is the range of a few draws, each of which takes a tenth of a second, and no confidence interval.
+    """
 
     setting: str
     share: float
