@@ -316,7 +316,7 @@ class Search:
 
     def _end(self, state: str, words: str = "") -> events.RunFinished:
         best = rank(self._own(), greater=self._plan.greater)
-        metrics = dict(best[0].metrics) or {self._plan.metric: best[0].value} if best else {}
+        metrics = {self._plan.metric: best[0].value, **best[0].metrics} if best else {}  # the one that decides is first
         return events.RunFinished(
             time=time.time(), state=state, step=self._count_ended(), message=words, metrics=metrics,
             best_step=None,

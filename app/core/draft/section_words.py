@@ -18,6 +18,9 @@ from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import RunPlan
 
+LONGEST = 8
+"""Characters of a number on the line."""
+
 
 def data_words(draft: Draft, source: SourceEntry | None, task: TaskEntry | None, preview: DataPreview | None) -> str:
     """`train.csv · 2 400 rows · text → label`."""
@@ -91,10 +94,16 @@ def settings_words(draft: Draft, adapter: str, auto: Mapping[str, float]) -> str
         trn("{count} epoch", "{count} epochs", int(epochs))
         if is_whole
         else tr("epochs {value}", value=value_words(epochs)),
-        tr("learning rate {value}", value=value_words(value("learning_rate"))),
+        tr("learning rate {value}", value=_short(value("learning_rate"))),
         tr("batch {value}", value=value_words(value("batch_size"))),
         adapter,
     )
+
+
+def _short(value: Any) -> str:
+    """A number that a search has drawn has 16 digits."""
+    words = value_words(value)
+    return formatting.scientific(value) if isinstance(value, float) and len(words) > LONGEST else words
 
 
 def search_words(draft: Draft) -> str:

@@ -352,7 +352,7 @@ class _Read:
 
 def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSummary:
     """A run's line in the list."""
-    metric = state.main_metric
+    metric = state.main_metric or _first_metric(state)
     subject = _subject(state) if state.name else read_subject(folder)
     return RunSummary(
         name=folder.name,
@@ -435,6 +435,11 @@ def _metrics(state: RunState) -> dict[str, float | None]:
     measured = [one for one in state.evaluations if one.split == "validation"]
     chosen = state.best or (measured[-1] if measured else None)
     return chosen.metrics if chosen else {}
+
+
+def _first_metric(state: RunState) -> str:
+    """Of a search, which evaluates nothing itself: that of its best trial by which it has searched."""
+    return next(iter(state.finished.metrics), "") if state.finished is not None and not state.evaluations else ""
 
 
 def _best(state: RunState, metric: str) -> float | None:

@@ -177,7 +177,7 @@ def tile_of_time(report: SearchReport) -> tuple[str, str, str]:
         left = formatting.duration(report.seconds_left) if report.seconds_left is not None else "–"
         return tr("Time left"), left, tr("{spent} trained", spent=spent)
     grid = formatting.duration(report.grid_seconds) if report.grid_seconds else ""
-    return tr("Training time"), spent, tr("a full grid: about {grid}", grid=grid) if grid else tr("of all trials")
+    return tr("Training time"), spent, tr("full grid ≈ {grid}", grid=grid) if grid else tr("of all trials")
 
 
 # Findings

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app import theme
 from app.core.i18n import tr
 from app.core.runs.run_comparison import CurveKind, curves_of
 from app.core.runs.run_state import RunState
@@ -24,13 +25,18 @@ MOST_NAMED = 6
 
 
 class RunCurves(QWidget):
-    """`show_runs` says which; the user chooses which kind of curve. `note` says which line is the strong one."""
+    """`show_runs` says which; the user chooses which kind of curve.
+
+    `note` says which line is the strong one. Inside a card, the plot is not one itself.
+    """
 
     message = Signal(str, str)
 
-    def __init__(self, note: str, *, has_mean: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, note: str, *, has_mean: bool = False, is_in_card: bool = False, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self._has_mean = has_mean
+        self._has_mean, self._is_in_card = has_mean, is_in_card
         self._names: dict[Path, str] = {}
         self._strong: Path | None = None
         self._preferred = ""
@@ -49,7 +55,11 @@ class RunCurves(QWidget):
         self.choice.activated.connect(self._on_activated)
         self._place = vbox()
         top = hbox(label(tr("Curve"), "muted"), self.choice, 1, label(note, "faint"), spacing=8)
-        vbox(top, (holder(self._place), 1), spacing=4, parent=self)
+        room = holder(self._place)
+        room.setSizePolicy(
+            QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored
+        )  # a plot asks for far more than it needs
+        vbox(top, (room, 1), spacing=4, parent=self)
 
     def show_runs(
         self, names: Mapping[Path, str], steps: Mapping[Path, int], *, strong: Path | None = None, preferred: str = ""
@@ -119,6 +129,9 @@ class RunCurves(QWidget):
             for path in [*first, *(path for path in self._names if path != self._strong)]
         ]
         self.plot = LivePlot("", styles)
+        if self._is_in_card:
+            theme.role(self.plot, "plain")
+            self.plot.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
         self.plot.message.connect(self.message)
         if len(styles) > MOST_NAMED:
             self.plot.hide_legend()

@@ -132,7 +132,7 @@ class SearchView(QWidget):
         self.dots.dot_chosen.connect(self._choose)
         self.importance = IntervalBars(name=tr("The share of the differences that each setting explains"))
         self.importance_note = label(TOO_FEW, "muted", wrap=True)
-        self.curves = RunCurves(tr("The strong line is the best trial."))
+        self.curves = RunCurves(tr("The strong line is the best trial."), is_in_card=True)
         self.curves.message.connect(self.message)
         important = QWidget()
         column = QVBoxLayout(important)
@@ -346,7 +346,7 @@ class SearchView(QWidget):
                 for one in report.importance
             ]
         )
-        known = tr("The share of the differences in the metric that each setting explains (fANOVA). In parentheses: between what it was when the trials were drawn again, 20 times. With few trials that is wide.")  # fmt: skip
+        known = tr("The share of the differences in the metric that each setting explains (fANOVA). In parentheses: its range when the trials are drawn again 20 times, which is wide with few trials.")  # fmt: skip
         is_coming = not self._is_whole and report.state not in ("running", "queued")
         self.importance_note.setText(known if report.importance else COMPUTING if is_coming else TOO_FEW)
 

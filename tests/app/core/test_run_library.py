@@ -441,6 +441,14 @@ def test_the_best_in_the_list_is_that_of_the_metric_where_the_loss_decides(tmp_p
     assert (run.metric, run.best, run.metrics["accuracy"]) == ("accuracy", 0.91, 0.86)
 
 
+def test_the_best_of_a_search_is_that_of_its_best_trial(tmp_path: Path):
+    """It evaluates nothing itself; the metric by which it has searched comes first at its end."""
+    metrics: dict[str, float | None] = {"f1": 0.8, "accuracy": 0.7}
+    made(tmp_path, "search", started("search"), events.RunFinished(time=9.0, state="finished", step=3, metrics=metrics))
+    run = RunLibrary(tmp_path).refresh()[0]
+    assert (run.metric, run.best, COLUMNS["best"].text(run)) == ("f1", 0.8, "F1 0.8000")
+
+
 @pytest.mark.parametrize(
     ("values", "best", "words"), [((0.4, 0.5), None, "at chance"), ((0.6, 0.5), 0.6, "Accuracy 0.6000")]
 )

@@ -104,7 +104,7 @@ def test_cost_is_told_beside_training_every_trial_through():
 def test_time_is_told_beside_a_full_grid_once_a_search_is_over():
     cost = {"full_seconds": 60.0, "grid_seconds": 120.0, "combinations": 10, "samples": 5, "confirmation_seconds": 7.0}
     found = report(TRIALS, **cost)
-    assert tile_of_time(found) == ("Training time", "27 s", "a full grid: about 2 min 00 s")
+    assert tile_of_time(found) == ("Training time", "27 s", "full grid ≈ 2 min 00 s")
     assert sentences(found) == [
         "The trials took 20 s of training, and the runs with new seeds 7 s. Training all of these trials through would take about "
         "1 min 00 s, a full grid (10 trials, 5 values of each continuous range) about 2 min 00 s."

@@ -135,6 +135,8 @@ def test_every_trial_becomes_a_run_with_its_settings(trainer: Trainer, tmp_path:
         assert own["training"]["learning_rate"] == settings["training.learning_rate"]
         assert "search" not in own
     assert ends(folder) == ["finished"]
+    (end,) = (event for event in landmarks(folder.events) if isinstance(event, events.RunFinished))
+    assert next(iter(end.metrics)) == "accuracy"
 
 
 @pytest.mark.parametrize(
