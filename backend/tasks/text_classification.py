@@ -211,7 +211,7 @@ def constant_scores(counts: Sequence[int], *, weighted: Any = None) -> dict[str,
         found |= {"f1": f1[1], "combined": ((share + np.array([0, f1[1]])) / 2).max()}
     if not weighted:
         known = share[share > 0]
-        found["loss"] = -(known * np.log(known)).sum()
+        found["loss"] = float((known * -np.log(known)).sum()) + 0.0
     return {**{name: float(value) for name, value in found.items()}, "matthews": 0.0}
 
 

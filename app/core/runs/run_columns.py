@@ -102,7 +102,7 @@ _ALL = (
     Column("task", tr("Task"), task_words, task_words, width=196, leaves=4),
     Column("model", tr("Model"), lambda run: model_words(run).casefold(), model_words, width=112, leaves=6),
     Column("data", tr("Data"), lambda run: run.data.casefold(), lambda run: run.data, width=132, leaves=3),
-    Column("best", tr("Best"), lambda run: run.best, _best, width=212, largest_first=True, hint=_best_hint),
+    Column("best", tr("Best"), lambda run: run.best, _best, width=238, largest_first=True, hint=_best_hint),
     Column("steps", tr("Steps"), lambda run: run.step, _steps, width=116, leaves=1, largest_first=True),
     Column(
         "duration",
