@@ -213,6 +213,7 @@ def _check_search(burnish: Burnish, runs: Path, spec: Path, place: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_search_there_equals_the_search_here(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path) -> None:  # fmt: skip
     _check_search(burnish, runs, spec, place)
 
@@ -242,6 +243,7 @@ def test_real_ssh_server_runs_and_returns_a_run(burnish: Burnish, sshd: None, ru
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @needs_sshd
 def test_real_ssh_server_trains_the_trials_of_a_search(burnish: Burnish, sshd: None, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
     until(lambda: burnish("machines", "check", "lab").returncode == 0)
