@@ -69,13 +69,17 @@ class _Agent:
         self._store = FileStore(folder, self._beat, self._beside)
 
     def serve(self) -> None:
-        """Greet, then answer messages in order. Raises ConnectionLost at the end."""
-        for folder in (self._runs, self._aside, self._starting):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._store.remove_old()
-        remove_old([*self._starting.iterdir(), *self._aside.glob(f"{SCRATCH}*")])
-        self._inbox = protocol.Inbox(self._reader)
+        """Greet, then answer messages in order; refuse if the folder cannot be used. Raises ConnectionLost at the end."""
         self._writer.write(protocol.GREETING_LINE)
+        try:
+            for folder in (self._runs, self._aside, self._starting):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._store.prepare()
+            remove_old([*self._starting.iterdir(), *self._aside.glob(f"{SCRATCH}*")])
+        except OSError as error:
+            self._send(protocol.Refused(reason=describe_system_error(error) or str(error)))
+            return
+        self._inbox = protocol.Inbox(self._reader)
         free = shutil.disk_usage(self._folder).free
         versions = installed_versions(("burnish", "torch", "jax", "ray"))
         self._send(protocol.Greeting(contract_version=CONTRACT_VERSION, versions=versions, folder=str(self._folder), free_bytes=free, moving=self._moving()))  # fmt: skip

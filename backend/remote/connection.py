@@ -56,6 +56,14 @@ class NoConnection(InputError):
     """A machine cannot be reached, at least not now."""
 
 
+class Refusal(InputError):
+    """What a machine answers to a question that it refuses."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__("{name}: {reason}", name=name, reason=reason)
+        self.reason = reason
+
+
 class Connection:
     """An open connection to a machine's agent."""
 
@@ -72,8 +80,11 @@ class Connection:
         self._error_reader.start()
 
     def greet(self) -> protocol.Greeting:
-        """The agent's greeting. Raises ConnectionLost, or InputError if its version does not fit."""
-        greeting = self.expect(protocol.Greeting)
+        """The agent's greeting. Raises ConnectionLost (FolderUnusable), or InputError if its version does not fit."""
+        try:
+            greeting = self.expect(protocol.Greeting)
+        except Refusal as error:
+            raise protocol.FolderUnusable(error.reason) from None
         if not same_major(greeting.contract_version):
             raise InputError(
                 "{name} has another version of Burnish ({theirs}); install the same one there",
@@ -108,7 +119,7 @@ class Connection:
         """The next message, unless it is only a sign of life. Raises InputError for a refusal."""
         received, _ = self.receive(seconds) or (None, b"")
         if isinstance(received, protocol.Refused):
-            raise InputError("{name}: {reason}", name=self.name, reason=one_line(received.reason))
+            raise Refusal(self.name, one_line(received.reason))
         return None if isinstance(received, protocol.Alive) else received
 
     def receive(self, seconds: float = 1.0) -> tuple[protocol.AnyMessage, bytes] | None:
@@ -199,7 +210,9 @@ def describe_failure(returncode: int | None, printed: str) -> str:
     if returncode == 2 and "_agent" in printed:
         return message("the Burnish there is too old; install this version there")
     lines = [line for line in printed.splitlines() if line.strip()]
-    return one_line(lines[-1].strip()) if lines else ""
+    if lines or not returncode or returncode < 0:
+        return one_line(lines[-1].strip()) if lines else ""
+    return message("its set-up commands end the shell there with code {code}; correct them", code=returncode)
 
 
 def agent_script(machine: Machine) -> str:
@@ -318,6 +331,12 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
                     with suppress(InputError):
                         connection.ask(protocol.Forget(run=run), protocol.Done)
             yield connection, greeting
+    except protocol.FolderUnusable as error:
+        raise NoConnection(
+            "{name}: {reason}, or choose another folder with: burnish machines add {name} --folder DIR",
+            name=name,
+            reason=str(error),
+        ) from None
     except ConnectionLost as error:
         reason = str(error) or message("the connection ended")
         raise NoConnection("no connection to {name}: {reason}", name=name, reason=reason) from None

@@ -31,7 +31,8 @@ EVENTS, LOG = "events.jsonl", "process.log"
 GROWING = (EVENTS, LOG)
 RECORDS = ("plan.json", "facts.json")
 RESULTS = ("model/*", "model/*/*", "predictions*.csv", "predictions*.parquet")
-CHECKPOINTS = ("checkpoints/*/*", "checkpoints/*/*/*")
+CHECKPOINTS = tuple("checkpoints/*" + "/*" * levels for levels in range(1, 6))
+"""Those of JAX have a file of the state in `state/ocdbt.process_0/d/`."""
 INCOMPLETE = ".part"
 """The suffix of a file of which some pieces have not arrived yet."""
 
@@ -295,6 +296,10 @@ _decoder = msgspec.json.Decoder(AnyMessage)
 
 class ConnectionLost(Exception):
     """The other side is gone; the message says why, as far as that is known."""
+
+
+class FolderUnusable(ConnectionLost):
+    """The agent cannot use its folder, at least not now."""
 
 
 def is_copied(name: str) -> bool:

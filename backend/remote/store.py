@@ -38,8 +38,6 @@ class FileStore:
         """`beat` sends a sign of life if one is due; `beside` does so while it lets something slow be done."""
         self._files, self._trees = folder / "files", folder / "data"
         self._beat, self._beside = beat, beside
-        for room in (self._files, self._trees):
-            room.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def held(self, digest: str) -> int | None:
         """Bytes of an incomplete file; None if it is complete."""
@@ -83,8 +81,10 @@ class FileStore:
                 if path.stat().st_nlink == 1:
                     path.unlink()
 
-    def remove_old(self) -> None:
-        """Delete what is incomplete, and for which nobody has come back."""
+    def prepare(self) -> None:
+        """Make the folders, and delete what is incomplete there and nobody has come back for. Raises OSError."""
+        for room in (self._files, self._trees):
+            room.mkdir(parents=True, exist_ok=True, mode=0o700)
         remove_old([*self._files.glob(f"*{INCOMPLETE}"), *self._trees.glob(f"{SCRATCH}*")])
 
     def build(self, tree: str, files: Mapping[str, str]) -> None:

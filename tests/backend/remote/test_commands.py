@@ -268,3 +268,32 @@ def test_real_ssh_server_is_checked(burnish: Burnish, sshd: None, tmp_path: Path
     result = burnish("machines", "check", "lab")
     assert result.returncode == 2
     assert f"no connection to lab: {reason}" in result.stderr
+
+
+@pytest.mark.slow
+@needs_sshd
+def test_run_continues_there_with_two_processes_and_here_with_another_engine(burnish: Burnish, sshd: None, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    endless = ("--set", "training.max_steps=100000", "--set", "evaluation.every=never")
+    assert burnish("train", spec, "--run-folder", runs / "moved", "--detach", *endless).returncode == 0
+    run = RunFolder(runs / "moved")
+    for place, changes in (
+        ("lab", ("--set", "hardware.processes=2")),
+        ("local", ("--set", "hardware.processes=1", "--engine", "jax", "--new-optimizer")),
+        ("lab", ()),
+    ):
+        until(lambda: len(losses(run)) > 3)
+        assert burnish("pause", run.path).returncode == 0
+        until(lambda: run.life() != "alive")
+        at = len(losses(run))
+        moved = burnish("resume", run.path, "--on", place, "--detach", *changes)
+        assert moved.returncode == 0, moved.stderr
+        until(lambda: len(losses(run)) > at)  # noqa: B023
+    assert burnish("stop", run.path).returncode == 0
+    until(lambda: run.life() == "ended")
+    found = [json.loads(line) for line in run.events.read_text().splitlines()]
+    steps = [event["step"] for event in found if event["event"] == "StepFinished"]
+    assert steps == [*range(1, len(steps) + 1)]
+    engines = [
+        event["engine"] for event in found if event["event"] in ("RunStarted", "RunResumed") and event.get("engine")
+    ]
+    assert (found[-1]["state"], [*dict.fromkeys(engines)]) == ("stopped", ["torch", "jax"])

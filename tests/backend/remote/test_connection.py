@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.machines import Machine
+from backend.contract.machines import Machine, write_machines
 from backend.remote import protocol
-from backend.remote.connection import agent_script, connect, describe_failure, remote_command
+from backend.remote.connection import (
+    NoConnection,
+    agent_script,
+    connect,
+    connect_by_name,
+    describe_failure,
+    remote_command,
+)
 from backend.remote.protocol import ConnectionLost
 from backend.remote.tree import tree_name
 
@@ -119,6 +126,23 @@ def test_mistake_in_a_spec_is_said_as_burnish_says_it_there(machine: Machine, pl
 def test_name_that_leads_outside_is_not_a_run(machine: Machine) -> None:
     with connect("lab", machine) as (connection, _), pytest.raises(InputError, match="is not a name of a run"):
         connection.ask(protocol.Start(spec="", trees={}, run="../outside"), protocol.Started)
+
+
+def test_folder_that_cannot_be_used_is_named(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    write_machines({"lab": machine.model_copy(update={"folder": str(tmp_path / "file" / "x")})})
+    sentence = r"lab: .*file/x/.*: not a directory; check the path and its permissions, or choose another folder with: burnish machines add lab"
+    with pytest.raises(NoConnection, match=sentence), connect_by_name("lab"):
+        pass
+
+
+def test_set_up_commands_that_end_the_shell_are_named(machine: Machine) -> None:
+    write_machines({"lab": machine.model_copy(update={"setup": "exit 3"})})
+    with (
+        pytest.raises(NoConnection, match="its set-up commands end the shell there with code 3"),
+        connect_by_name("lab"),
+    ):
+        pass
 
 
 def test_run_that_is_not_there_is_named(machine: Machine) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
 import pytest
 
 from backend.contract import spec_file
@@ -16,6 +17,7 @@ from backend.contract.errors import InputError
 from backend.contract.machines import Machine
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.contract.run.lock import hold_lock, take_lock
+from backend.engines.jax import checkpoints
 from backend.preflight.datasets import ignore_progress
 from backend.remote import agent, connection, move, protocol, store
 from tests import in_process
@@ -228,6 +230,14 @@ def test_adopted_run_moves_here_only_with_files_that_the_user_names(burnish: Bur
     assert moved.returncode == 0, moved.stderr
     assert spec_file.read_run(RunFolder(adopted).spec)["data"]["train"] == own["data"]["train"]
     burnish("stop", adopted, "--now")
+
+
+def test_files_of_a_checkpoint_of_jax_cross_the_connection(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    checkpoints.save(folder.checkpoint(5), checkpoints.SavedState({"w": jax.numpy.ones(3)}, []))()
+    files = [path.relative_to(tmp_path).as_posix() for path in folder.checkpoints.rglob("*") if path.is_file()]
+    assert files
+    assert [name for name in files if not (protocol.is_copied(name) and protocol.is_moved(name))] == []
 
 
 def test_two_runs_of_one_name_stay_apart(paused: RunFolder, place: Path, tmp_path: Path) -> None:

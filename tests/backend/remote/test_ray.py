@@ -481,6 +481,12 @@ def test_first_death_is_told_and_not_the_one_that_it_caused(failures: dict[int, 
     assert (found, death.returncode, death.killed_by, death.is_elsewhere) == (rank, -9, killed_by, True)
 
 
+@pytest.mark.parametrize("kind", [FileNotFoundError, PermissionError])
+def test_what_a_node_lacks_is_told_as_the_node_says_it(kind: type[OSError]) -> None:
+    rank, death = ray_launcher._find_death({1: kind(ray_worker.MISSING, "the node two does not see /nfs/run")})
+    assert (rank, death.returncode, death.sentence) == (1, 1, "the node two does not see /nfs/run")
+
+
 def test_node_that_is_gone_after_a_notice_was_taken_back() -> None:
     gone = {0: _error_of_ray("ActorDiedError", preempted=False)}
     assert ray_launcher._find_death(gone, had_notice=True)[1].killed_by == "preemption"

@@ -100,6 +100,27 @@ def test_two_tasks_are_two_hosts_of_a_run(burnish: Burnish, runs: Path, spec: Pa
 
 
 @pytest.mark.usefixtures("cluster")
+def test_run_that_was_paused_here_continues_as_a_job_and_comes_back(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:  # fmt: skip
+    assert burnish("train", spec, "--run-folder", runs / "moved", "--detach", *ENDLESS).returncode == 0
+    run = RunFolder(runs / "moved")
+    for place in ("cluster", "local"):
+        until(lambda: len(losses(run)) > 3)
+        assert burnish("pause", run.path).returncode == 0
+        until(lambda: run.life() != "alive")
+        at = len(losses(run))
+        moved = burnish("resume", run.path, "--on", place, "--detach")
+        assert moved.returncode == 0, moved.stderr
+        until(lambda: len(losses(run)) > at)  # noqa: B023
+    assert burnish("stop", run.path).returncode == 0
+    until(lambda: run.life() == "ended")
+    steps = [
+        line["step"] for line in map(json.loads, run.events.read_text().splitlines()) if line["event"] == "StepFinished"
+    ]
+    assert steps == [*range(1, len(steps) + 1)]
+    assert (_state(burnish, run), run.remote_run()) == ("stopped", None)
+
+
+@pytest.mark.usefixtures("cluster")
 def test_job_is_cancelled(burnish: Burnish, runs: Path, spec: Path, until: Until) -> None:
     burnish("train", spec, "--on", "cluster", "--run-folder", runs / "there", "--detach", *ENDLESS)
     near = RunFolder(runs / "there")

@@ -129,12 +129,16 @@ def test_run_of_which_nothing_is_heard_is_known_here_and_the_sentence_says_how_t
 
 
 @pytest.mark.slow
-def test_run_of_which_nothing_was_heard_is_started_once_by_a_resume(burnish: Burnish, machine: Machine, use_ssh: Callable[[str], None], runs: Path, spec: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr(connection, "ASK_AGAIN_SECONDS", ())
-    use_ssh('sh -c "$last" | head -c 100000 | { head -n 4; sleep 30; }')  # the third answer is lost
-    monkeypatch.setattr(connection, "SILENCE_SECONDS", 20.0)
-    assert "starts no second one" in burnish("train", spec, "--on", "lab").stderr
-    use_ssh('exec sh -c "$last"')
+def test_run_of_which_nothing_was_heard_is_started_once_by_a_resume(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    begun = connection.start
+
+    def start(*arguments: Any) -> None:
+        begun(*arguments)
+        raise connection.StartUnknown("its answer was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "start", start)
+        assert "starts no second one" in burnish("train", spec, "--on", "lab").stderr
     [copy] = run_folders(runs)
     resumed = burnish("resume", copy.path)
     assert resumed.returncode == 0, resumed.stderr
