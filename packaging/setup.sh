@@ -90,7 +90,7 @@ install_burnish() {
     if [ -t 2 ]; then quiet=; fi
     say "Installing Burnish and what it needs into .venv; the first time this takes some minutes"
     # shellcheck disable=SC2086
-    if ! .venv/bin/python -m pip install $quiet --disable-pip-version-check -e '.[torch,quantized,search,jax,window,dev]' >&2; then
+    if ! .venv/bin/python -m pip install $quiet --disable-pip-version-check -e '.[torch,quantized,onnx,search,jax,window,dev]' >&2; then
         say "The packages could not be installed; what pip says above tells why. Once that is mended, run make again."
         exit 1
     fi

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from backend.commands.command import Command, add_action, add_changes, add_json, requested_run
+from backend.commands.follow import format_metrics
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import output_errors, whole_file
 from backend.contract.safe_files import user_path
@@ -28,7 +30,11 @@ def _arguments(parser: ArgumentParser) -> None:
         "--predictions", metavar="FILE", type=Path, help="write all or some predictions as .csv or .parquet"
     )
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model to a new folder")
+    target.add_argument(
+        "--onnx", metavar="DIR", type=Path, help="write the model as ONNX to a new folder, and prove it"
+    )
     _model_arguments(parser)
+    _onnx_arguments(parser)
     _predictions_arguments(parser)
 
 
@@ -37,6 +43,8 @@ def _export(arguments: Namespace) -> int:
         return export_predictions(arguments)
     if arguments.model:
         return export_model(arguments)
+    if arguments.onnx:
+        return _export_onnx(arguments)
     if arguments.tensorboard:
         return _export_event_file(arguments)
     from backend.contract.run.curves import Curves
@@ -101,6 +109,49 @@ def export_model(arguments: Namespace) -> int:
     else:
         export_merged(arguments.run, target)
     print(f"model: {target}")
+    return 0
+
+
+def _onnx_arguments(parser: ArgumentParser) -> None:
+    own = parser.add_argument_group("with --onnx")
+    own.add_argument("--int8", action="store_true", help="also write a model in 8 bits, if it answers as well")
+    own.add_argument(
+        "--max-loss",
+        metavar="SHARE",
+        type=float,
+        default=0.01,
+        help="the share of the task's metric that the model in 8 bits may lose (default: 0.01)",
+    )
+    own.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _export_onnx(arguments: Namespace) -> int:
+    """Export as ONNX and report how the files answer the validation rows. Raises InputError."""
+    from backend.inference.onnx_export import export_onnx
+
+    screen = ProgressScreen()
+    try:
+        found = export_onnx(
+            requested_run(arguments.run),
+            arguments.onnx.absolute(),
+            int8=arguments.int8,
+            max_loss=arguments.max_loss,
+            report=screen.report("comparing"),
+            say=screen.line,
+        )
+    finally:
+        screen.close()
+    if arguments.json:
+        print(json.dumps(found.as_json()))
+        return 0
+    print(f"on the {found.rows} validation rows:")
+    for one in found.models:
+        changed = f"  {one.changed:.1%} of the answers changed" if one.file else ""
+        print(f"{one.file or 'PyTorch':<16} {one.megabytes:8.1f} MB {one.rows_per_second:8.0f} rows/s{changed}")
+        print(f"{'':<16} {format_metrics(one.metrics, one.intervals)}")
+        if one.refused:
+            print(f"{'':<16} not kept: {one.refused}")
+    print(f"ONNX: {found.folder}")
     return 0
 
 

@@ -231,7 +231,7 @@ class TorchEngine:
         own, counts = self._own_rows(batch)
         outputs = self._outputs(own) if len(own["row_valid"]) else {}
         found = self._group.collect_rows(outputs if counts else {}, batch)
-        return found if valid.all() or self._group.rank else _insert_filler(found, valid)
+        return found if valid.all() or self._group.rank else insert_filler(found, valid)
 
     def _outputs(self, batch: Batch) -> dict[str, np.ndarray]:
         self._set_training(False)
@@ -351,7 +351,8 @@ def _settings(loading: LoadRequest) -> Settings:
     return loading.hardware if isinstance(loading.hardware, Settings) else Settings()
 
 
-def _insert_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:
+def insert_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:
+    """The outputs of the valid rows at their places, and zeros for the others."""
     placed = {name: np.zeros((len(valid), *array.shape[1:]), array.dtype) for name, array in found.items()}
     for name, array in found.items():
         placed[name][valid] = array

@@ -19,7 +19,9 @@ from tensorboardX.proto.event_pb2 import Event
 
 from backend.commands import export
 from backend.commands.export import COMMANDS
+from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.curves import Curves
 from backend.mirrors import tensorboard
@@ -159,6 +161,53 @@ def test_the_model_is_copied_with_half_the_numbers(burnish, trained: Path, tmp_p
     assert weights["weight"].tolist() == np.array([0.5, 1 / 3], np.float16).tolist()
     assert weights["ids"].tolist() == [7]
     assert json.loads((tmp_path / "small" / "config.json").read_text()) == {"model_type": "bert", "dtype": "float16"}
+
+
+def test_onnx_needs_a_finished_run_and_a_new_folder(burnish, trained: Path, tmp_path: Path) -> None:
+    unfinished = burnish("export", "tiny", "--onnx", tmp_path / "new")
+    assert (unfinished.returncode, "let it finish first" in unfinished.stderr) == (2, True)
+    assert not (tmp_path / "new").exists()
+    existing = burnish("export", "tiny", "--onnx", tmp_path)
+    assert (existing.returncode, "already exists; name a new folder" in existing.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_onnx_is_proven_on_the_validation_rows_and_int8_kept_or_refused_by_them(burnish, tmp_path: Path) -> None:
+    onnxruntime, transformers = pytest.importorskip("onnxruntime"), pytest.importorskip("transformers")
+    demo = resource("demo", "sentiment")
+    spec = {
+        "task": {"type": "text_classification", "max_length": 32}, "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+        "data": {"train": str(demo / "train.csv"), "validation": str(demo / "validation.csv")},
+        "training": {"max_steps": 150, "learning_rate": 3e-4, "checkpoint_every": "never"}, "evaluation": {"every": "never"},
+        "hardware": {"threads": 1},
+    }  # fmt: skip
+    (tmp_path / "spec.yaml").write_text(spec_file.dump(spec))
+    run = tmp_path / "run"
+    trained = burnish("train", tmp_path / "spec.yaml", "--run-folder", run)
+    assert trained.returncode == 0, trained.stderr
+
+    done = burnish("export", run, "--onnx", tmp_path / "kept", "--int8", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    own, onnx, rounded = found["models"]
+    assert (own["file"], onnx["file"], rounded["file"]) == ("", "model.onnx", "model_int8.onnx")
+    assert onnx["metrics"] == pytest.approx(own["metrics"], abs=1e-5)
+    assert (onnx["changed"], onnx["largest_difference"] < 1e-4) == (0, True)
+    assert rounded["metrics"]["accuracy"] == pytest.approx(own["metrics"]["accuracy"], abs=0.02)
+    assert rounded["intervals"]["accuracy"][0] < rounded["metrics"]["accuracy"] < rounded["intervals"]["accuracy"][1]
+    assert rounded["largest_difference"] > 0
+    assert rounded["megabytes"] < onnx["megabytes"] / 3
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "kept")
+    session = onnxruntime.InferenceSession(tmp_path / "kept" / "model_int8.onnx")
+    [logits] = session.run(
+        None, dict(tokenizer(["Wonderful!", "A waste of two hours."], padding=True, return_tensors="np"))
+    )
+    assert logits.argmax(axis=1).tolist() == [1, 0]
+
+    refused = burnish("export", run, "--onnx", tmp_path / "refused", "--int8", "--max-loss", "-0.5")
+    assert refused.returncode == 0, refused.stderr
+    assert "not kept: accuracy goes from" in refused.stdout
+    assert {path.name for path in (tmp_path / "refused").glob("*.onnx")} == {"model.onnx"}
 
 
 def test_a_copy_clears_what_a_stopped_one_left_and_nothing_else(burnish, trained: Path, tmp_path: Path) -> None:
