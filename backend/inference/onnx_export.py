@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.metrics import Interval
@@ -112,14 +113,18 @@ def _read(path: str) -> pa.Table:
         return file.read()
 
 
+def _onnx() -> Any:
+    """`backend/engines/torch/onnx_model.py`"""
+    return registry.find("engine", "torch", "hardware.engine").onnx()
+
+
 def _open(run: RunFolder) -> FeatureSession:
-    from backend.engines.torch.onnx_model import OUTPUTS  # loads the framework
-    from backend.inference.model import open_model
+    from backend.inference.model import open_model  # loads the framework
     from backend.inference.spec import spec_of
 
     spec = spec_of(str(run.path), None, ["hardware.engine=torch", "hardware.device=cpu"])
     opened = open_model(spec)
-    if opened.session.task.head not in OUTPUTS:
+    if opened.session.task.head not in _onnx().OUTPUTS:
         raise InputError(
             "--onnx: {task} models cannot be exported yet; export the model itself with --model",
             task=spec.task["type"],
@@ -139,8 +144,6 @@ def _fill(
     max_loss: float | None,
 ) -> list[ScoredModel]:
     """Write everything to `folder`; without `max_loss` no int8 model."""
-    from backend.engines.torch.onnx_model import round_to_int8, write
-
     say("Writing ONNX (about a minute)")
     whole = folder / "whole"
     whole.mkdir()
@@ -149,7 +152,7 @@ def _fill(
     if scaling is not None and not calibration.fold_into_weights(whole, scaling):
         calibration.write(folder, scaling)
     token_types = "token_type_ids" in session.tokenizer.model_input_names
-    write(whole, session.task.head, folder / MODEL, token_types=token_types)
+    _onnx().write(whole, session.task.head, folder / MODEL, token_types=token_types)
     own_megabytes = _megabytes(whole / "model.safetensors")
     for name in ("config.json", "generation_config.json"):
         if (whole / name).is_file():
@@ -172,7 +175,7 @@ def _fill(
     models = [_compare("", own_megabytes, first, first, session, rows), measure(MODEL)]
     if max_loss is not None:
         say("Rounding to 8 bits")
-        round_to_int8(folder / MODEL, folder / INT8)
+        _onnx().round_to_int8(folder / MODEL, folder / INT8)
         rounded = measure(INT8)
         models.append(replace(rounded, refused=_refuse(session, models[0], rounded, max_loss)))
         if models[-1].refused:
@@ -185,11 +188,9 @@ def _fill(
 def _engine(path: Path, session: FeatureSession) -> Any:
     from transformers import AutoConfig
 
-    from backend.engines.torch.onnx_model import OnnxEngine
-
     config = AutoConfig.from_pretrained(path.parent, local_files_only=True)
     threads = (session.spec.hardware.model_extra or {}).get("threads")
-    return OnnxEngine(path, session.task.head_facts(session.facts), config, threads)
+    return _onnx().OnnxEngine(path, session.task.head_facts(session.facts), config, threads)
 
 
 def _compare(

@@ -120,6 +120,13 @@ class TorchEntry:
         return Split(replicas=devices, share=1 / devices)
 
     @staticmethod
+    def onnx() -> Any:
+        """What writes models as ONNX and answers with such files (`onnx_model.py`); imports torch."""
+        from backend.engines.torch import onnx_model
+
+        return onnx_model
+
+    @staticmethod
     def create():
         """The engine, of all processes that this one has met; imports torch."""
         from backend.engines.torch import lean_imports  # torch takes seconds to import
