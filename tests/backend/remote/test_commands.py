@@ -218,6 +218,33 @@ def test_search_there_equals_the_search_here(burnish: Burnish, machine: Machine,
     _check_search(burnish, runs, spec, place)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_search_there_is_paused_and_continues(burnish: Burnish, machine: Machine, runs: Path, spec: Path, place: Path, until: Until) -> None:  # fmt: skip
+    values = spec_file.read(spec)
+    values["training"] |= {"max_steps": 400, "warmup": 0}
+    values["evaluation"] = {"every": 200}
+    values["search"] = {"space": {"training.learning_rate": [1e-4, 1e-3]}, "metric": "accuracy", "trials": 1, "sampler": "random"}  # fmt: skip
+    spec.write_text(spec_file.dump(values), encoding="utf-8")
+    folder, near = RunFolder(runs / "there"), RunFolder(runs / "there" / "trials" / "trial-001")
+    started = burnish("search", spec, "--on", "lab", "--run-folder", folder.path, "--detach")
+    assert started.returncode == 0, started.stderr
+    until(lambda: losses(near))
+    assert burnish("pause", folder.path).returncode == 0
+    until(lambda: folder.life() == "ended")
+    far = run_folders(place / "runs")[0]
+    assert (far.life(), near.life()) == ("ended", "ended")
+    before = len(losses(far))
+    assert 0 < before < 400
+    done = burnish("search", folder.path)
+    assert done.returncode == 0, done.stderr
+    done = burnish("search", folder.path, "--json")
+    (trial,) = json.loads(done.stdout.splitlines()[-1])["trials"]
+    assert (trial["state"], trial["steps"]) == ("finished", 400)
+    assert len(losses(far)) == len(losses(near)) == 400  # it continued, on the machine
+    assert len(run_folders(place / "runs")) == 1
+
+
 # The real ssh
 
 
