@@ -74,6 +74,18 @@ def test_a_run_starts_on_another_machine_whatever_the_plan_says_of_this_one(qtbo
     assert started == [{"queue": False, "machine": "lab"}]
 
 
+def test_the_trials_of_a_search_start_on_another_machine(qtbot, demo, started):
+    space = {"training.learning_rate": [1e-4, 1e-3]}
+    demo.controller.apply(
+        {"search": {"space": space, "metric": "accuracy", "trials": 2, "sampler": "random"}}, "search"
+    )
+    qtbot.waitUntil(lambda: not demo.reason())
+    demo.start_bar.show_machines(["lab"])
+    assert demo.start_bar.machines[0].isEnabled()
+    demo.start_bar.machines[0].trigger()
+    assert started == [{"queue": False, "machine": "lab"}]
+
+
 def test_a_run_that_does_not_fit_here_starts_on_another_machine(qtbot, demo, started):
     demo.start_bar.show_machines(["lab"])
     planned(qtbot, demo, "training.batch_size", 2000)
