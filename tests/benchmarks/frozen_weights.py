@@ -43,9 +43,16 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=128, help="tokens of each of the two rows of a step")
     parser.add_argument("--folder", type=Path, help="where the model is built, or was")
     parser.add_argument("--measure", choices=FORMATS, help=argparse.SUPPRESS)
+    parser.add_argument("--load", choices=FORMATS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measure(arguments.folder, arguments.measure, arguments.tokens)))
+        return
+    if arguments.load:
+        with tempfile.TemporaryDirectory() as place:  # libraries, before what is measured
+            build(Path(place), 1, hidden_size=64, intermediate_size=128, vocab_size=100)
+            load(Path(place), arguments.load)
+        print(json.dumps(load(arguments.folder, arguments.load)[1]))
         return
     with tempfile.TemporaryDirectory() as place:
         folder = arguments.folder or Path(place) / "model"
@@ -64,22 +71,22 @@ def main() -> None:
             print(f"| {kind} | " + " | ".join(f"{values[name]:,.6g}" for name in names) + " |")
 
 
-def build(folder: Path, layers: int) -> None:
-    """A model of this shape with random weights in bfloat16, in shards."""
+def build(folder: Path, layers: int, shard: str = SHARD, **changes: int) -> None:
+    """A model of this shape, but for the changes, with random weights in bfloat16, in shards."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
-        vocab_size=VOCABULARY, hidden_size=HIDDEN, intermediate_size=INNER, num_hidden_layers=layers,
+        **{"vocab_size": VOCABULARY, "hidden_size": HIDDEN, "intermediate_size": INNER, **changes}, num_hidden_layers=layers,
         num_attention_heads=HEADS, num_key_value_heads=KEY_HEADS, max_position_embeddings=2048, tie_word_embeddings=False,
         pad_token_id=0, bos_token_id=1, eos_token_id=2, dtype="bfloat16",
     )  # fmt: skip
     torch.manual_seed(1)
-    LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder, max_shard_size=SHARD)
+    LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder, max_shard_size=shard)
 
 
-def measure(folder: Path, kind: str, tokens: int) -> dict[str, float]:
-    """The memory of one format, in this process."""
+def load(folder: Path, kind: str) -> tuple[Any, dict[str, float], float]:
+    """The engine with the model in this format, the memory that it took, and what this process had before."""
     from backend.adapters.lora import Settings
     from backend.engines.torch import ENGINE
 
@@ -92,7 +99,8 @@ def measure(folder: Path, kind: str, tokens: int) -> dict[str, float]:
     request = LoadRequest(
         folder=folder, head=HeadFacts(Head.CAUSAL_LM), model=ModelSection(name_or_path=str(folder), weights=kind),  # type: ignore[arg-type]
         training=TrainingSection(learning_rate=1e-4, gradient_checkpointing=True), devices=("cpu",), precision="float32",
-        vocabulary=VOCABULARY, pad_token_id=0, adapter=Settings(rank=8, targets="all-linear"),
+        vocabulary=json.loads((folder / "config.json").read_text())["vocab_size"], pad_token_id=0,
+        adapter=Settings(rank=8, targets="all-linear"),
     )  # fmt: skip
     found: dict[str, float] = {}
     idle = own_memory()
@@ -102,6 +110,14 @@ def measure(folder: Path, kind: str, tokens: int) -> dict[str, float]:
     found["weights"] = (sum(each.nbytes for each in weights) + quantization_bytes(engine._model)) / MB
     found["loading / weights"] = found["loading"] / found["weights"]
     found["trained"] = loaded.trainable
+    return engine, found, idle
+
+
+def measure(folder: Path, kind: str, tokens: int) -> dict[str, float]:
+    """The memory of one format, in this process."""
+    from backend.engines.torch import ENGINE
+
+    engine, found, idle = load(folder, kind)
     with _peak(found, "training", idle):
         began = time.perf_counter()
         engine.read([engine.train_step([batch(tokens, step)], step, 1e-4) for step in range(STEPS)])

@@ -59,7 +59,7 @@ class Case:
     config: dict[str, Any]
     vocabulary: int
     length: int
-    """Tokens of each row."""
+    """Tokens of each row, or of the longest ones."""
     batch_size: int
     spec: dict[str, Any] = field(default_factory=dict)
     steps: int = 2
@@ -67,6 +67,8 @@ class Case:
     """Rows of the evaluation."""
     held_back: bool = False
     """Whether the planner was corrected without looking at this case."""
+    shortest: int = 0
+    """Tokens of the shortest rows that are trained on, if not all have the same length."""
 
 
 CASES = {
@@ -173,7 +175,7 @@ def _compare(cases: dict[str, Case], folder: Path, *, again: bool) -> None:
     true = 0
     for name, case in cases.items():
         place = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
-        spec = _build(case, place)
+        spec = build(case, place)
         plan = _plan(spec)
         kept = place / "measured.json"
         measured = json.loads(kept.read_text()) if again and kept.is_file() else _train(spec, place)
@@ -198,7 +200,7 @@ def _compare(cases: dict[str, Case], folder: Path, *, again: bool) -> None:
 # What a run is made of
 
 
-def _build(case: Case, folder: Path) -> Path:
+def build(case: Case, folder: Path) -> Path:
     """The model, the data and the spec of a case in this folder, unless they are there."""
     spec = folder / "spec.json"
     known = folder / "case.json"
@@ -279,7 +281,8 @@ def _rows(case: Case, path: Path, seed: int) -> str:
     def text(words: int) -> str:
         return " ".join(f"w{number}" for number in rng.integers(0, case.vocabulary - len(SPECIAL), words))
 
-    rows = [_ROW[case.task](text, case.length, number) for number in range(count)]
+    lengths = rng.integers(case.shortest, case.length + 1, count) if case.shortest else [case.length] * count
+    rows = [_ROW[case.task](text, int(length), number) for number, length in enumerate(lengths)]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return str(path)
 

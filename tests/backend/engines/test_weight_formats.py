@@ -1,6 +1,8 @@
 """Weights that are not trained, in less than float32: they answer and train like the float32 ones, and are saved whole."""
 
 import gc
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from backend.contract.spec import TrainingSection
 from backend.engines.torch import frozen_weights
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import ROUNDING, VOCABULARY, classes, language_batch, loading, text_batch
+from tests.benchmarks.frozen_weights import build
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
 TRAINING = TrainingSection(learning_rate=1e-2, weight_decay=0.0, adam_epsilon=1e-4, seed=7)
@@ -320,3 +323,17 @@ def test_the_file_is_not_kept_in_memory_beside_quantized_weights(case, weights):
     engine = opened(case, weights)
     assert str(case[1]) not in Path("/proc/self/maps").read_text()
     assert engine is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what memory is a process's own")
+@pytest.mark.parametrize(("weights", "megabytes"), [("bfloat16", 240), ("nf4", 110)])
+def test_loading_takes_little_more_memory_than_the_weights(weights, megabytes, tmp_path):
+    build(tmp_path, 8, "100MB", hidden_size=1024, intermediate_size=2816, vocab_size=16_000)
+    largest = 16_000 * 1024 * 4 / 1e6
+    command = [sys.executable, "-m", "tests.benchmarks.frozen_weights", "--load", weights, "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["weights"] > megabytes
+    assert found["loading"] <= 1.15 * found["weights"] + largest, found
