@@ -99,7 +99,7 @@ def plan(
         auto=list(auto.chosen),
         remedies=remedies,
         disk=disk_cost.plan_here(spec, model, splits, sample, amounts, choice.device.kind, parameters),
-        notes=[*notes, *download_note(model), *filter(None, [choice.warning])],
+        notes=[*notes, *download_note(model), *filter(None, [choice.warning, model_options.describe_merging(spec)])],
         problems=memory_problems(needed, available, micro, any(remedy.fits for remedy in remedies)),
     )
 

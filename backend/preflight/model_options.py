@@ -89,6 +89,17 @@ def check_weights(spec: RunSpec, folder: Path | None = None) -> None:
     raise InputError("model.weights: {reason}", "model.weights", reason=reason)
 
 
+def describe_merging(spec: RunSpec) -> str:
+    """What saving a merged model means for weights in 4 or 8 bits; empty where it means nothing."""
+    if spec.model.weights not in QUANTIZED or (spec.adapter or {}).get("saved", "merged") != "merged":
+        return ""
+    return message(
+        "adapter.saved: the trained model is saved in float32, with the base's weights as {weights} has rounded them; "
+        "with adapter.saved: adapter the base stays as it is.",
+        weights=spec.model.weights,
+    )
+
+
 def check_new_weights(spec: RunSpec, folder: Path) -> None:
     """Raises InputError if the weights drawn by `from_config` cannot fit in this computer's memory."""
     if spec.model.initialise != "from_config":

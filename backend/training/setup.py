@@ -125,6 +125,8 @@ def set_up_run(
     resume.write_first_events(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("devices", choice.warning)
+    if merging := model_options.describe_merging(spec):
+        stages.warn("merged", merging)
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     model_options.check_new_weights(spec, model.folder)

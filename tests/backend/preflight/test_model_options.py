@@ -14,6 +14,7 @@ from backend.preflight.model_options import (
     check_model_options,
     check_optimizer,
     check_weights,
+    describe_merging,
 )
 from backend.preflight.resolve import resolve
 
@@ -123,6 +124,13 @@ def test_weights_that_cannot_be_quantized_are_refused_with_the_way_out(sections,
     with pytest.raises(InputError) as caught:
         check_weights(spec(model=model, **sections))
     assert str(caught.value).startswith(f"model.weights: {sentence}")
+
+
+def test_a_quantized_base_that_is_saved_merged_is_told():
+    assert "saved in float32" in describe_merging(spec(model={"weights": "nf4"}, **LORA))
+    assert describe_merging(spec(model={"weights": "bfloat16"}, **LORA)) == ""
+    alone = {"adapter": {**LORA["adapter"], "saved": "adapter"}}
+    assert describe_merging(spec(model={"weights": "nf4"}, **alone)) == ""
 
 
 def test_quantized_weights_need_their_package(monkeypatch):
