@@ -72,7 +72,7 @@ def write(folder: Path, head: Head, target: Path, *, token_types: bool) -> None:
             )  # fmt: skip
             assert program is not None
             program.save(target)
-    except (torch.onnx.OnnxExporterError, RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError) as error:
         cause = error.__cause__ or error
         raise InputError(
             "--onnx: a {model_type} model cannot be written as ONNX ({error})",
