@@ -123,10 +123,9 @@ def set_up_run(
         message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),
     )
     resume.write_first_events(folder, spec, log, stages, earlier, from_step, choice)
-    if choice.warning:
-        stages.warn("devices", choice.warning)
-    if merging := model_options.describe_merging(spec):
-        stages.warn("merged", merging)
+    for kind, words in (("devices", choice.warning), ("merged", model_options.describe_merging(spec))):
+        if words:
+            stages.warn(kind, words)
     stages.start("finding model", unit="bytes")
     model, spec = model_to_plan(spec, stages.report) if is_trial else (locate_model(spec, stages.report), spec)
     model_options.check_new_weights(spec, model.folder)
