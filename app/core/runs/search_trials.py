@@ -167,7 +167,7 @@ def tile_of_steps(report: SearchReport) -> tuple[str, str]:
     if not report.full_steps:
         return group_digits(report.steps), " "
     share = round(100 * report.steps / report.full_steps)
-    return group_digits(report.steps), tr("{share} % of {full} without stopping early", share=share, full=group_digits(report.full_steps)) if share < 100 else tr("all trials trained through")  # fmt: skip
+    return group_digits(report.steps), tr("instead of {full} ({share} %)", share=share, full=group_digits(report.full_steps)) if share < 100 else tr("all trials trained through")  # fmt: skip
 
 
 def tile_of_time(report: SearchReport) -> tuple[str, str, str]:

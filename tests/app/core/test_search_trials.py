@@ -97,7 +97,7 @@ def test_verdict_comes_first_and_what_had_no_effect_is_said():
 
 
 def test_cost_is_told_beside_training_every_trial_through():
-    assert tile_of_steps(report(TRIALS)) == ("120", "44 % of 270 without stopping early")
+    assert tile_of_steps(report(TRIALS)) == ("120", "instead of 270 (44 %)")
     assert importance_words(Importance(setting="adapter.rank", share=0.8, interval=(0.5, 0.95))) == "80 % (50 to 95 %)"
 
 
