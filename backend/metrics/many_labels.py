@@ -58,7 +58,10 @@ def _matrices(predictions: Predictions, facts: Mapping[str, Any]) -> tuple[np.nd
 
 
 def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) -> dict[str, float]:
-    """Labels that no row has or is predicted to have count as 0, as in scikit-learn; in `mean_average_precision` they don't count."""
+    """As in scikit-learn: labels that no row has or is predicted to have count as 0, and in `mean_average_precision` not at all.
+
+    A row without labels of which none is predicted is right, so that it counts as 1 (`zero_division=1`).
+    """
     from sklearn import metrics  # heavy; the catalog reads this module without it
 
     known = np.flatnonzero(predictions.table["actual"].is_valid().to_numpy())
@@ -70,7 +73,7 @@ def _score(predictions: Predictions, facts: Mapping[str, Any], settings: Any) ->
     scores = {"loss": total / count} if count else {}
     for average in ("micro", "macro", "weighted", "samples"):
         precision, recall, f1, _ = metrics.precision_recall_fscore_support(
-            actual, predicted, average=average, zero_division=0  # pyright: ignore[reportArgumentType]  too narrow
+            actual, predicted, average=average, zero_division=int(average == "samples")  # pyright: ignore[reportArgumentType]  too narrow
         )  # fmt: skip
         scores |= {f"f1_{average}": float(f1)}
         if average in ("micro", "macro"):
@@ -123,7 +126,8 @@ def _weighted_scores(predictions: Predictions, facts: Mapping[str, Any], setting
     actual, predicted = _matrices(predictions, facts)
     actual, predicted = actual & known[:, None], predicted & known[:, None]
     right = actual & predicted
-    row_f1 = divide(2.0 * right.sum(axis=1), (actual.sum(axis=1) + predicted.sum(axis=1)).astype(float))
+    of_row = (actual.sum(axis=1) + predicted.sum(axis=1)).astype(float)
+    row_f1 = np.where(of_row > 0, divide(2.0 * right.sum(axis=1), of_row), known)
     exact = (actual == predicted).all(axis=1) & known
     sums = {
         name: (values.astype(float), known.astype(float))

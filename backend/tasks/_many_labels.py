@@ -240,7 +240,7 @@ class ManyLabels:
             return {}
         note = message(
             "the thresholds of {tuned} of {labels} labels were tuned on the {rows} validation rows, so F1 and exact match on "
-            "these rows are a little too good; the others keep 0.5",
+            "these rows are a little too good; with too few rows a label keeps 0.5",
             tuned=sum(one is not None for one in tuned),
             labels=len(tuned),
             rows=int(known.sum()),

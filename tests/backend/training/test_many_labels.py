@@ -138,7 +138,7 @@ def test_the_metrics_are_those_of_scikit_learn_with_the_tuned_thresholds(trained
     [written] = trained.events(PredictionsWritten)
     assert written.metrics["f1_micro"] == pytest.approx(metrics.f1_score(has, chosen, average="micro"))
     assert written.metrics["f1_samples"] == pytest.approx(
-        metrics.f1_score(has, chosen, average="samples", zero_division=0)
+        metrics.f1_score(has, chosen, average="samples", zero_division=1)
     )
     assert written.metrics["mean_average_precision"] == pytest.approx(
         metrics.average_precision_score(has, chances, average="macro"), abs=1e-6
