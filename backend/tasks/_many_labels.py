@@ -1,5 +1,6 @@
 """Text classification with several labels per row, each of them present or not; `text_classification` chooses it."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
@@ -30,6 +31,8 @@ from backend.tasks._label_sets import (
 from backend.tasks._labels import COLUMNS, Settings, label_notes, name_labels, order_labels
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, average, log_of, split_key
 
+_THRESHOLDS = b"thresholds"
+"""In the metadata of predictions: with which thresholds they were made."""
 UNTUNED = 0.5
 """The threshold of a label of which too little is known."""
 FEWEST = 10
@@ -203,9 +206,11 @@ class ManyLabels:
         return self._choose(-np.logaddexp(0, -logits), -np.logaddexp(0, logits), rows, columns, facts)
 
     def combine(self, each: Sequence[Predictions], rows: Rows, columns: Columns, facts: Facts) -> Predictions:
-        """See `Combines`: the labels whose mean probability reaches their threshold."""
+        """See `Combines`: the labels whose mean probability reaches the mean of the models' thresholds."""
         means = np.stack([average(each, f"probability_{label}") for label in facts["labels"]], axis=1)
-        return self._choose(log_of(means), log_of(1 - means), rows, columns, facts)
+        own = [json.loads((one.table.schema.metadata or {}).get(_THRESHOLDS, b"null")) for one in each]
+        thresholds = np.mean(own, axis=0).tolist() if all(own) else self.thresholds(facts)
+        return self._choose(log_of(means), log_of(1 - means), rows, columns, {**facts, "thresholds": thresholds})
 
     def _choose(
         self, log_present: np.ndarray, log_absent: np.ndarray, rows: Rows, columns: Columns, facts: Facts
@@ -213,7 +218,8 @@ class ManyLabels:
         """The predictions by the logarithms of the probabilities that a label is there or not, each (rows, labels)."""
         labels, separator, weights = facts["labels"], facts["separator"], facts.get("class_weights")
         probabilities = np.exp(log_present)
-        chosen = probabilities >= np.array(self.thresholds(facts))
+        thresholds = self.thresholds(facts)
+        chosen = probabilities >= np.array(thresholds)
         has, known = self._has_labels(rows, columns, facts)
         actual = pa.array(join_labels(has, labels, separator), pa.string(), mask=~known)
         table = {"prediction": pa.array(join_labels(chosen, labels, separator), pa.string()), "actual": actual}
@@ -221,7 +227,7 @@ class ManyLabels:
             table[f"probability_{label}"] = pa.array(probabilities[:, index])
         present = log_present * np.array(weights) if weights else log_present
         loss = np.where(has, -present, -log_absent).sum(axis=1)
-        marked = pa.table(table).replace_schema_metadata({SEPARATOR: separator})
+        marked = pa.table(table).replace_schema_metadata({SEPARATOR: separator, _THRESHOLDS: json.dumps(thresholds)})
         return Predictions(marked, {"loss": (loss * known, known * float(len(labels)))})
 
     def thresholds(self, facts: Facts) -> list[float]:

@@ -266,6 +266,14 @@ def test_models_are_combined_by_the_mean_of_each_probability():
     ]
 
 
+def test_models_with_tuned_thresholds_are_combined_at_the_mean_of_these():
+    rows, labels = rows_of(text=["x"], labels=["a"]), ["a"]
+    each = [predict([[0.0, 0.0]], labels, {**AB, "thresholds": own}) for own in ([0.2, 0.9], [0.4, 0.3])]
+    found = combine(task(), each, rows, COLUMNS, {**AB, "thresholds": [0.9, 0.1]})
+    assert found is not None
+    assert found.table["prediction"].to_pylist() == ["a"]  # 0.5 against 0.3 and 0.6
+
+
 def test_the_rule_without_a_model_predicts_the_same_labels_everywhere():
     rows = rows_of(text=["x"] * 4, labels=["a", "a;b", "a", "b"])
     rule = task().trivial_scores(rows, COLUMNS, AB)
