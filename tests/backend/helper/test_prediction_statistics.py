@@ -10,7 +10,9 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from backend.contract.errors import InputError
+from backend.contract.rpc.predictions import SEPARATOR
 from backend.helper.queries import predictions
+from backend.helper.queries.derived_columns import apply_threshold
 from backend.helper.queries.prediction_statistics import MAX_LABELS, spans
 from backend.helper.worker import QUERIES
 from backend.inference import predictions_file
@@ -191,3 +193,39 @@ def test_entities_are_counted_whole(tmp_path: Path):
     found = ask("entity_scores", parquet=str(tmp_path / "t.parquet"))
     assert {one.label: (one.precision, one.recall) for one in found.types} == {"PER": (1.0, 1.0), "LOC": (0.0, 0.0)}
     assert (found.rows, found.right, found.f1) == (2, 1, 0.5)
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> str:
+    """Predictions of rows with several labels, as a run writes them."""
+    made = pa.table(
+        {"prediction": ["a;b", "ab", "", "b"], "actual": ["a", "ab;b", "", None],
+         "probability_a": [0.9, 0.2, 0.1, 0.1], "probability_ab": [0.2, 0.8, 0.1, 0.3], "probability_b": [0.7, 0.4, 0.3, 0.6]}
+    )  # fmt: skip
+    path = tmp_path / "predictions.parquet"
+    parquet.write_table(made.replace_schema_metadata({SEPARATOR: ";"}), path)
+    return str(path)
+
+
+def test_each_of_several_labels_of_a_row_is_counted(several: str):
+    found = ask("prediction_statistics", parquet=several)
+    scores = {one.label: (one.precision, one.recall, one.actual, one.predicted) for one in found.labels}
+    assert scores == {"a": (1.0, 1.0, 1, 1), "ab": (1.0, 1.0, 1, 1), "b": (0.0, 0.0, 1, 1)}
+    assert (found.separator, found.rows, found.right) == (";", 3, 1)
+    assert found.confusion.labels == ["a", "ab", "b"]
+    assert found.confusion.counts == [[1, 0, 1], [0, 1, 0], [0, 1, 0]]
+    assert sum(one.count for one in found.bins) == 9  # pairs of a known row and a label
+
+
+def test_rows_are_found_by_one_of_their_labels(several: str):
+    assert rows(parquet=several, actual="b") == [1]
+    assert rows(parquet=several, prediction="b") == [0, 3]
+    assert rows(parquet=several, actual="a") == [0]  # and not "ab"
+
+
+def test_a_threshold_moves_one_label_of_several(several: str, tmp_path: Path):
+    counts = ask("threshold_counts", parquet=several, label="b")
+    assert (counts.positives, counts.negatives) == (1, 2)
+    assert (counts.true_positives[400], counts.false_positives[400]) == (1, 1)
+    moved = apply_threshold(parquet.read_table(several), "b", 0.35)
+    assert moved["prediction_at_threshold"].to_pylist() == ["a;b", "ab;b", "", "b"]
