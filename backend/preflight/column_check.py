@@ -14,10 +14,13 @@ from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.preflight import column_fit
 from backend.preflight.column_guess import ColumnGuess, GuessReason
+from backend.tasks._labels import MANY
 from backend.tasks.task import Columns, Task, used_columns
 from backend.tasks.text_classification import label_words
 
 _SCORES_ADVICE = message("choose the task text_regression, or list them in task.labels if each one is a class")
+_SEVERAL_ADVICE = message("set task.labels_per_row to many if rows have several labels, or choose another column")
+_LISTS = ("list of text", "list of numbers")
 _SWITCHES = {
     "text_regression": message("Switch to text regression"),
     "text_classification": message("Switch to text classification"),
@@ -32,7 +35,7 @@ _SAID = {
     "seq2seq_lm": message("No column looks like labels. Choose another file, or train a model to write these texts."),
 }
 """What the window says beside that button."""
-_ANSWERS = ("label", "number", "tags")
+_ANSWERS = ("label", "labels", "number", "tags")
 """What the column of an answer holds."""
 _ANOTHER_COLUMN, _LEAVE_OUT = message("choose another column"), message("choose another column, or none")
 _ANOTHER_FILE = message("choose another file")
@@ -62,10 +65,20 @@ class WrongColumn:
     """What to do if no other column is likely."""
     task: str = ""
     """The task that the data is for if no other column is likely."""
+    has_several: bool = False
+    """Whether its cells are lists of labels."""
 
     @property
     def fix(self) -> Fix | None:
         """Switch to the task that the data is for, or use the likely column; None if there is neither."""
+        if self.has_several:
+            said = message(
+                "“{column}” {why}. A row may have several labels, if the task says so.",
+                column=self.column,
+                why=self.why,
+            )
+            changes = {"task.labels_per_row": MANY, "data.columns.labels": self.column}
+            return Fix(message("Several labels per row"), changes, sentence=said)
         if self.task:
             said = message("“{column}” {why}. {advice}", column=self.column, why=self.why, advice=_SAID[self.task])
             return switch_task(self.task, said)
@@ -141,6 +154,8 @@ def find_wrong_column(
         if name is None or name not in guess.summaries:
             continue
         summary = guess.summaries[name]
+        if role.instead_of == "labels" and summary.kind in _LISTS:
+            return WrongColumn(role, name, guess.unfit(role, summary), None, _SEVERAL_ADVICE, has_several=True)
         why = _mistaken_text(summary, table) if role.holds == "text" else ""
         if role.holds in ("number", "tags"):
             why = guess.unfit(role, summary)

@@ -107,11 +107,16 @@ def decides_parts(task: TaskEntry | None, key: str) -> bool:
 
 
 def forget_unused_columns(task: TaskEntry, draft: Draft) -> None:
-    """Remove the columns of unused roles from the draft; the backend would reject them."""
-    used = {part.name for part in used_parts(task, draft)}
+    """Remove the columns of unused roles from the draft, or move them to the role that is used in their place."""
+    used = {part.name: part for part in used_parts(task, draft)}
     for part in task.columns:
-        if part.name not in used:
-            draft.unset(f"data.columns.{part.name}")
+        if part.name in used:
+            continue
+        column = draft.get(f"data.columns.{part.name}")
+        for other in used.values():
+            if other.instead_of == part.name and isinstance(column, str) and not draft.get(f"data.columns.{other.name}"):
+                draft.set(f"data.columns.{other.name}", column)
+        draft.unset(f"data.columns.{part.name}")
 
 
 # What is still missing, as a sentence

@@ -53,8 +53,9 @@ def folder_words(path: str, count: int) -> str:
 def _columns(draft: Draft, task: TaskEntry) -> str:
     """The columns that the model reads, and those that it learns."""
     parts = [(part, draft.get(f"data.columns.{part.name}")) for part in used_parts(task, draft)]
-    read = ", ".join(column for part, column in parts if column and part.needed_to_predict)
-    learnt = ", ".join(column for part, column in parts if column and not part.needed_to_predict)
+    chosen = [(part, ", ".join(column) if isinstance(column, list) else column) for part, column in parts]
+    read = ", ".join(column for part, column in chosen if column and part.needed_to_predict)
+    learnt = ", ".join(column for part, column in chosen if column and not part.needed_to_predict)
     return " → ".join(filter(None, (read, learnt)))
 
 

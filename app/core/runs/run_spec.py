@@ -91,7 +91,12 @@ def read_run_task(run: Path | str) -> RunTask:
         return RunTask()
     task, data = spec.get("task"), spec.get("data")
     task, data = task if isinstance(task, dict) else {}, data if isinstance(data, dict) else {}
-    columns = {role: str(name) for role, name in (data.get("columns") or {}).items() if name}
+    given = data.get("columns")
+    columns = {
+        f"{role}_{number}" if isinstance(name, list) else role: str(column)
+        for role, name in (given if isinstance(given, dict) else {}).items()
+        for number, column in enumerate(name if isinstance(name, list) else [name] if name else [])
+    }
     return RunTask(str(task.get("type") or ""), task, columns)
 
 

@@ -153,6 +153,19 @@ def test_columns_that_play_no_more_are_forgotten():
     assert draft.get("data.columns") == {"label": "stars"}
 
 
+def test_the_column_of_one_label_becomes_that_of_several():
+    [task] = [one for one in backend_tasks() if one.name == "text_classification"]
+    draft = Draft(
+        {"task": {"type": "text_classification", "labels_per_row": "many"}, "data": {"columns": {"label": "tags"}}}
+    )
+    forget_unused_columns(task, draft)
+    assert draft.get("data.columns") == {"labels": "tags"}
+
+
+def backend_tasks() -> list[TaskEntry]:
+    return catalog.catalog().tasks
+
+
 def test_only_some_settings_decide():
     assert decides_parts(TASK, "task.rows")
     assert not decides_parts(TASK, "task.max_length")

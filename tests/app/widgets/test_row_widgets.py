@@ -247,3 +247,8 @@ def test_a_matrix_and_a_scroll_bar_come_to_rest_at_every_height(qtbot, styled):
         heights.append(matrix.height())
         assert area.verticalScrollBar().isVisible() is (holder.height() > area.viewport().height())
     assert set(heights) == {matrix.heightForWidth(matrix.width())}
+
+
+def test_bars_mark_each_of_several_labels():
+    bars = bars_of({"a": 0.9, "b": 0.7, "c": 0.1, "a b": 0.2}, "a | b", "a | c")
+    assert {bar.label: bar.mark for bar in bars} == {"a": "right", "b": "wrong", "c": "actual", "a b": ""}

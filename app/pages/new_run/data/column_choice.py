@@ -1,13 +1,24 @@
 """Assigns data columns to the task's inputs: detected with a reason, changed, and reset."""
 
+from collections.abc import Mapping, Sequence
+
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QGridLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.backend_words import translate_word as words_of
 from app.core.draft import data_messages
-from app.core.i18n import tr
+from app.core.i18n import tr, trn
 from app.widgets.accessibility import Role
 from app.widgets.boxes import hbox, holder
 from app.widgets.card import CAPTION_WIDTH, label
@@ -18,12 +29,20 @@ from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import Column
 from backend.contract.rpc.data import DataPreview
 
+Chosen = str | list[str] | None
+SEVERAL = "\0several"
+"""The choice that leads to a dialog; no column has this name."""
 CHOSEN = tr("your choice")
 """The backend's reason where nothing was guessed; the drop-down says as much."""
 BOX_WIDTH = 148
 """Pixels in which most names of columns fit."""
 WHY_LETTERS = 46
 """Of a reason beside a column that cannot be chosen; its tooltip has the whole."""
+
+
+def columns_of(chosen: Chosen) -> list[str]:
+    """The columns that play a part: none, one or several."""
+    return chosen if isinstance(chosen, list) else [chosen] if chosen else []
 
 
 class _Dot(QWidget):
@@ -94,10 +113,13 @@ class _Part:
         if sentence:
             self.reason.setText("")
 
-    def show_preview(self, preview: DataPreview, chosen: str | None) -> None:
+    def show_preview(self, preview: DataPreview, chosen: Chosen) -> None:
         """Offer the columns; unsuitable ones are disabled, with the reason."""
         self._offer(preview)
         self.box.setEnabled(True)
+        if isinstance(chosen, list):
+            self._show_several(chosen)
+            return
         if chosen and chosen not in preview.columns:
             self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
         self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
@@ -106,6 +128,15 @@ class _Part:
         self.dot.set_on(chosen is not None)
         self.mark("")
         self._show_reason(preview, chosen)
+
+    def _show_several(self, chosen: list[str]) -> None:
+        self.box.insertItem(1, ", ".join(chosen), chosen)
+        self.box.setCurrentIndex(1)
+        self.dot.set_on(True)
+        self.mark("")
+        self.guess = None
+        self.reason.setText(trn("{count} column", "{count} columns", len(chosen)))
+        self.back.hide()
 
     def _offer(self, preview: DataPreview) -> None:
         summaries = {summary.name: summary for summary in preview.summaries}
@@ -127,6 +158,8 @@ class _Part:
             self.box.setItemData(at, hint, Qt.ItemDataRole.ToolTipRole)
             if why:
                 self._disable(at)
+        if self.part.several and len(preview.columns) > 1:
+            self.box.addItem(tr("Several columns…"), SEVERAL)
 
     def _disable(self, at: int) -> None:
         model = self.box.model()
@@ -150,15 +183,61 @@ class _Part:
         self.back.setVisible(self.guess is not None)
 
 
+class SeveralDialog(QDialog):
+    """Which columns play a part together, one for each label."""
+
+    chosen = Signal(list)
+
+    def __init__(self, columns: Sequence[str], chosen: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("A column for each label"))
+        self.list = QListWidget()
+        self.list.setAccessibleName(tr("Columns"))
+        for name in columns:
+            item = QListWidgetItem(name, self.list)
+            item.setCheckState(Qt.CheckState.Checked if name in chosen else Qt.CheckState.Unchecked)
+        about = label(tr("Select the columns that say with 1 or 0, yes or no, or x, whether a row has the label."), "muted", wrap=True)  # fmt: skip
+        self.accept_button = QPushButton(tr("Use these columns"))
+        theme.role(self.accept_button, "primary")
+        self.accept_button.setDefault(True)
+        self.accept_button.clicked.connect(self._on_accepted)
+        cancel = QPushButton(tr("Cancel"))
+        cancel.setAutoDefault(False)
+        cancel.clicked.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 18)
+        column.setSpacing(10)
+        column.addWidget(about)
+        column.addWidget(self.list, 1)
+        column.addLayout(hbox(1, cancel, self.accept_button, spacing=8))
+        self.list.itemChanged.connect(self._check)
+        self.resize(theme.pixels(380), theme.pixels(420))
+        self._check()
+
+    def names(self) -> list[str]:
+        """The selected columns, in the data's order."""
+        items = (self.list.item(row) for row in range(self.list.count()))
+        return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
+
+    def _check(self) -> None:
+        self.accept_button.setEnabled(len(self.names()) > 1)
+
+    def _on_accepted(self) -> None:
+        self.chosen.emit(self.names())
+        self.accept()
+
+
 class ColumnChoice(QWidget):
     """One drop-down per role, with the reason for the guess beside it."""
 
     changed = Signal(str, object)
-    """Part and column (None: not used)."""
+    """Part and column (None: not used), or a list of columns."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._parts: dict[str, _Part] = {}
+        self._columns: Mapping[str, Chosen] = {}
+        self._there: Sequence[str] = ()
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(10)
@@ -210,15 +289,28 @@ class ColumnChoice(QWidget):
             part.clear()
 
     def _on_chosen(self, name: str, number: int) -> None:
-        self.changed.emit(name, self._parts[name].box.itemData(number))
+        column = self._parts[name].box.itemData(number)
+        if column != SEVERAL:
+            self.changed.emit(name, column)
+            return
+        own = self._columns.get(name)
+        box = self._parts[name].box
+        box.setCurrentIndex(1 if isinstance(own, list) else max(0, box.findData(own)))
+        others = {column for role, column in self._columns.items() if role != name and isinstance(column, str)}
+        there = [column for column in self._there if column not in others]
+        self.several = SeveralDialog(there, own if isinstance(own, list) else [], self)
+        self.several.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.several.chosen.connect(lambda names: self.changed.emit(name, names))
+        self.several.open()
 
-    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+    def show_preview(self, preview: DataPreview, columns: Mapping[str, Chosen]) -> None:
         """Offer the data's columns and show the chosen ones; a chosen one that is missing is kept and marked."""
+        self._columns, self._there = columns, preview.columns
         for name, part in self._parts.items():
             part.show_preview(preview, columns.get(name))
         self._show_needed(columns)
 
-    def _show_needed(self, columns: dict[str, str | None]) -> None:
+    def _show_needed(self, columns: Mapping[str, Chosen]) -> None:
         """For numbered roles (`choice_0` …) show those in use and one more."""
         free: set[str] = set()
         for name, part in self._parts.items():

@@ -1,6 +1,6 @@
 """The Data section: files and columns, and beside them what was recognised and the first rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -12,7 +12,7 @@ from app.core.draft.data_source import rows_of, split_kind
 from app.core.draft.draft import Draft
 from app.core.draft.section_words import source_words
 from app.core.i18n import tr
-from app.pages.new_run.data.column_choice import ColumnChoice
+from app.pages.new_run.data.column_choice import Chosen, ColumnChoice
 from app.pages.new_run.data.data_view import DataView
 from app.pages.new_run.data.recognised_note import NO_OFFER, RecognisedNote, TaskOffer
 from app.pages.new_run.data.split_fields import SplitFields
@@ -335,7 +335,7 @@ class DataSection(Section):
         self.forget_recognised()
         self._show_nothing()
 
-    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+    def show_preview(self, preview: DataPreview, columns: Mapping[str, Chosen]) -> None:
         """Show the first rows, the columns, the labels, and what was left out."""
         self._clear_banners()
         if preview.fix is not None:

@@ -1,12 +1,14 @@
 """The preview of the chosen data: one summary line, labels and lengths, warnings, the first rows."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.draft import data_messages
 from app.core.i18n import tr
 from app.core.setting_titles import in_titles
-from app.pages.new_run.data.column_choice import ColumnChoice
+from app.pages.new_run.data.column_choice import Chosen, ColumnChoice, columns_of
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.share_bar import CountStrip, ShareBar
@@ -87,11 +89,13 @@ class DataView(QWidget):
             column.addWidget(widget)
         column.addWidget(self.table, 1)
 
-    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+    def show_preview(self, preview: DataPreview, columns: Mapping[str, Chosen]) -> None:
         """Show the first rows and the columns; the summary of all rows comes later."""
         self._preview, self._glance = preview, None
         kinds = {column.name: column.kind for column in preview.summaries}
-        parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
+        parts = {
+            column: title for part, title in self._columns.titles().items() for column in columns_of(columns.get(part))
+        }
         table_columns = [
             PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns
         ]

@@ -8,6 +8,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel
 
+from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.page import Page
 from app.widgets.toast import ToastOverlay
 from backend.contract.catalog import Preset
@@ -17,6 +18,7 @@ from backend.contract.rpc.data import DataPreview, RecognisedData
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import ErrorReply
 from backend.helper.queries.data import QUERIES
+from backend.tasks.text_classification import TextClassification
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 SQUAD = str(Path(__file__).parents[3] / "data" / "squad" / "train.json")
@@ -461,3 +463,42 @@ def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, p
     field.line.setText(f"file://{tmp_path}/a%20b.csv")
     field.line.editingFinished.emit()
     assert panel.draft.get("data.validation") == f"{tmp_path}/a b.csv"
+
+
+def test_lists_of_labels_offer_several_labels_per_row(tmp_path: Path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "one two", "label": ["a", "b"]}\n{"text": "three four", "label": ["b"]}\n' * 3, "utf-8")
+    data = {"source": "files", "train": str(rows)}
+    found = PREVIEW({"task": {"type": "text_classification"}, "data": data}, lambda progress: None)
+    assert found.wrong_column.fix.changes == {"task.labels_per_row": "many", "data.columns.labels": "label"}
+    many = {"type": "text_classification", "labels_per_row": "many"}
+    found = PREVIEW({"task": many, "data": {**data, "columns": {"labels": "label"}}}, lambda progress: None)
+    assert (found.wrong_column, found.label_counts) == (None, {"b": 6, "a": 3})
+
+
+def test_several_columns_are_chosen_as_labels_in_a_dialog(qtbot, tmp_path: Path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,money,sport,id\none two,1,0,1\nthree four,1,1,2\n", "utf-8")
+    task = {"type": "text_classification", "labels_per_row": "many"}
+    columns = {"text": "text", "labels": ["money", "sport"]}
+    data = {"source": "files", "train": str(rows), "columns": columns}
+    found = PREVIEW({"task": task, "data": data}, lambda progress: None)
+    assert found.label_counts == {"money": 2, "sport": 1}
+    choice = ColumnChoice()
+    qtbot.addWidget(choice)
+    choice.set_parts([one for one in TextClassification.columns if one.name != "label"])
+    choice.show_preview(found, columns)
+    box = choice.boxes["labels"]
+    assert (box.currentText(), choice.reason("labels")) == ("money, sport", "2 columns")
+    chosen = []
+    choice.changed.connect(lambda part, column: chosen.append((part, column)))
+    box.activated.emit(box.count() - 1)
+    assert box.currentText() == "money, sport"
+    dialog = choice.several
+    assert dialog.names() == ["money", "sport"]
+    assert [dialog.list.item(row).text() for row in range(dialog.list.count())] == ["money", "sport", "id"]
+    dialog.list.item(0).setCheckState(Qt.CheckState.Unchecked)
+    assert not dialog.accept_button.isEnabled()
+    dialog.list.item(2).setCheckState(Qt.CheckState.Checked)
+    dialog.accept_button.click()
+    assert chosen == [("labels", ["sport", "id"])]
