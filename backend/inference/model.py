@@ -27,6 +27,8 @@ from backend.tasks.task import Task, spread_columns, used_columns
 from backend.tokenizers.added_tokens import rows_needed
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
+_PER_ROW = "labels_per_row"
+
 
 @dataclass(frozen=True)
 class OpenedModel:
@@ -66,6 +68,8 @@ def open_model(
         check_base(checkpoint.folder if checkpoint else folder, note, folder)
     spec = _with_weights_of_adapter(spec, folder, note)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
+    if note is not None and is_own:
+        _check_labels_per_row(spec, note)
     facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
     tokenizer = open_tokenizer(spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
@@ -111,6 +115,17 @@ def open_model(
 
 def _calibration_of(folder: Path, task: Task, facts: dict[str, Any]) -> calibration.Calibration | None:
     return calibration.read_for(folder, task.head, len(facts["labels"]) if task.head.declared.names_labels else None)
+
+
+def _check_labels_per_row(spec: RunSpec, note: dict[str, Any]) -> None:
+    """Raises InputError if the model has learned to give one label where many are asked of it, or the other way round."""
+    own = note["task"].get(_PER_ROW, "one")
+    if spec.task.get(_PER_ROW, "one") != own:
+        raise InputError(
+            "task.labels_per_row: this model was trained with {own}, which only training again can change",
+            "task.labels_per_row",
+            own=own,
+        )
 
 
 def _with_weights_of_adapter(spec: RunSpec, folder: Path, note: dict[str, Any] | None) -> RunSpec:

@@ -8,6 +8,7 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.run.group import find_group
@@ -125,13 +126,20 @@ def _of_model(target: str, task: str | None, changes: list[str], generates: bool
             target=target,
             registry=", ".join(registry.names("task")),
         )
-    own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
+    own = note["task"] if note and note["task"]["type"] == kind else {"type": kind, **_labels_per_row(folder, kind)}
     values = {
         "task": own,
         "model": {"name_or_path": target, "trust_remote_code": True},  # consent is still required
         "data": {"columns": note["columns"] if note else {}},
     }
     return resolve(spec_file.apply_changes(values, changes), Path.cwd())
+
+
+def _labels_per_row(folder: Path, kind: str) -> dict[str, Any]:
+    """The setting for a model from elsewhere whose configuration says that each of its labels is there or not."""
+    several = kind == "text_classification" and folder.is_dir()
+    problem = inspection.read_config(folder).get("problem_type") if several else None
+    return {"labels_per_row": "many"} if problem == Head.MULTI_LABEL_CLASSIFICATION.declared.problem_type else {}
 
 
 def _writing_task(folder: Path) -> str:

@@ -114,7 +114,11 @@ def forget_unused_columns(task: TaskEntry, draft: Draft) -> None:
             continue
         column = draft.get(f"data.columns.{part.name}")
         for other in used.values():
-            if other.instead_of == part.name and isinstance(column, str) and not draft.get(f"data.columns.{other.name}"):
+            if (
+                other.instead_of == part.name
+                and isinstance(column, str)
+                and not draft.get(f"data.columns.{other.name}")
+            ):
                 draft.set(f"data.columns.{other.name}", column)
         draft.unset(f"data.columns.{part.name}")
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn import metrics
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from backend.contract import spec_file
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.events import PredictionsWritten, RunFinished, StepFinished, Warned
 from backend.contract.run.folder import RunFolder
@@ -165,6 +167,21 @@ def test_new_rows_are_predicted_and_measured_with_the_tuned_or_another_threshold
         rows = list(csv.DictReader(file))
     assert [row["prediction"] for row in rows] == ["culture;money;sport"] * 3
     assert list(rows[0]) == ["text", "prediction", *(f"probability_{topic}" for topic in TOPICS)]
+
+
+def test_a_model_of_another_program_says_that_it_has_several_labels(trained: Trained, tmp_path: Path):
+    plain = shutil.copytree(trained.folder.model, tmp_path / "plain")
+    (plain / "burnish.json").unlink()
+    data = write_rows(tmp_path / "new.jsonl", trained.validation)
+    found = evaluate(str(plain), data, "text_classification").metrics
+    [written] = trained.events(PredictionsWritten)
+    assert found["mean_average_precision"] == pytest.approx(written.metrics["mean_average_precision"])
+
+
+def test_a_model_of_several_labels_is_not_asked_for_one(trained: Trained, tmp_path: Path):
+    data = write_rows(tmp_path / "new.jsonl", [{"text": row["text"]} for row in trained.validation[:3]])
+    with pytest.raises(InputError, match="this model was trained with many, which only training again can change"):
+        predict(str(trained.folder.path), data, tmp_path / "out.csv", changes=["task.labels_per_row=one"])
 
 
 def test_a_typed_text_is_answered_with_its_labels(trained: Trained):
