@@ -147,8 +147,8 @@ def _summarise_split(split: str, found: _Split, seen: _Seen, before: list[SplitS
     labels = dict(several.most_common(MAX_LABELS)) if several is not None else _labels(table, seen.label)
     train = before[0].labels if before else labels
     # In a column for each label an empty cell says that the row lacks it.
-    chosen = {name: role for role, name in reversed(seen.columns.items()) if name in table.column_names}
-    used = [name for name, role in reversed(chosen.items()) if several is None or not role.startswith("labels_")]
+    chosen = [name for role, name in seen.columns.items() if several is None or not role.startswith("labels_")]
+    used = [name for name in dict.fromkeys(chosen) if name in table.column_names]
     return SplitSummary(
         split=split,
         rows=len(found.rows),
