@@ -47,7 +47,9 @@ lean_imports.install()  # as an engine process does, before it imports transform
 
 from {__name__} import main, serve
 
-raise SystemExit(serve(*sys.argv[1:]) if sys.argv[3:] else main())
+if sys.argv[3:]:
+    serve(*sys.argv[1:])
+raise SystemExit(main())
 """
 
 
@@ -199,10 +201,10 @@ def _joined(batch: Batch, first: int) -> dict[str, np.ndarray]:
     }
 
 
-def serve(tasks: str, folder: str, size: str, rank: str) -> int:
+def serve(tasks: str, folder: str, size: str, rank: str) -> None:
     """Be one of several processes, as a program of its own."""
     _serve(int(rank), int(size), json.loads(tasks), Path(folder))
-    return 0
+    os._exit(0)  # NCCL waits for the others, which may be gone
 
 
 def _serve(rank: int, size: int, tasks: list[dict[str, Any]], folder: Path) -> None:

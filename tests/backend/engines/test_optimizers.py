@@ -332,7 +332,7 @@ def test_steps_in_float16_train_and_resume(half, device, tmp_path):
     resumed = half()
     resumed.restore(tmp_path)
     np.testing.assert_allclose(
-        half_steps(resumed, range(20, 23)), half_steps(whole, range(20, 23)), rtol=10 * ROUNDING[device]
+        half_steps(resumed, range(20, 23)), half_steps(whole, range(20, 23)), rtol=100 * ROUNDING[device]
     )
 
 
