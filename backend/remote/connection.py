@@ -332,14 +332,15 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
                         connection.ask(protocol.Forget(run=run), protocol.Done)
             yield connection, greeting
     except protocol.FolderUnusable as error:
-        raise NoConnection(
+        sentence = message(
             "{name}: {reason}, or choose another folder with: burnish machines add {name} --folder DIR",
             name=name,
             reason=str(error),
-        ) from None
+        )
+        raise NoConnection(sentence) from None
     except ConnectionLost as error:
         reason = str(error) or message("the connection ended")
-        raise NoConnection("no connection to {name}: {reason}", name=name, reason=reason) from None
+        raise NoConnection(message("no connection to {name}: {reason}", name=name, reason=reason)) from None
 
 
 def _has_left(origin: str, place: str) -> bool:

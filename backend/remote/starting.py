@@ -10,6 +10,7 @@ from pathlib import Path
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.machines import find_machine
+from backend.contract.messages import message
 from backend.contract.run.folder import RemoteRun, RunFolder, slug, write_json
 from backend.contract.safe_files import write_whole
 from backend.contract.spec import RunSpec
@@ -66,13 +67,14 @@ def start(
             started = connection.start(name, machine, question)
     except connection.StartUnknown as error:
         assert copy is not None
-        raise connection.NoConnection(
+        sentence = message(
             "{machine}: there is no connection any more ({error}), so it is not known whether the run has started there; burnish resume {run} asks "
             "again, and starts no second one",
             machine=name,
             error=str(error),
             run=copy.name,
-        ) from None
+        )
+        raise connection.NoConnection(sentence) from None
     except BaseException:  # it was refused, or the user has changed their mind
         if copy is not None and not run:
             shutil.rmtree(copy.path)
