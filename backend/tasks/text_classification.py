@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
+from backend.tasks._label_sets import SEPARATORS
 from backend.tasks._labels import COLUMNS, MANY, Settings, label_notes, label_words, name_labels, order_labels
 from backend.tasks._many_labels import ManyLabels
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, average, log_of, split_key
@@ -105,7 +107,7 @@ class TextClassification:
         )
         facts: Facts = {"labels": labels, "class_weights": self._class_weights(labels, counts)}
         self.check(rows, columns, facts, "train")
-        return facts | {"notes": label_notes(labels, model_labels)}
+        return facts | {"notes": [*label_notes(labels, model_labels), *_several_labels_note(counts)]}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
         """The facts in the configuration of a trained model."""
@@ -197,6 +199,25 @@ class TextClassification:
         """Those of one label for every row, of each metric the best; the loss is that of the labels' shares."""
         counts = Counter(label for label in _known_labels(rows, columns, facts).to_pylist() if label in facts["labels"])
         return constant_scores([counts[label] for label in facts["labels"]], weighted=facts.get("class_weights"))
+
+
+def _several_labels_note(labels: Iterable[str]) -> list[str]:
+    """A note if labels consist of others with a separator between them."""
+    known = set(labels)
+    joined = [
+        label
+        for label in sorted(known)
+        for separator in SEPARATORS
+        if separator in label and {part.strip() for part in label.split(separator)} <= known
+    ]
+    if not joined:
+        return []
+    return [
+        message(
+            "the label {label} consists of other labels; if rows have several labels, set task.labels_per_row to many",
+            label=repr(joined[0]),
+        )
+    ]
 
 
 def constant_scores(counts: Sequence[int], *, weighted: Any = None) -> dict[str, float]:

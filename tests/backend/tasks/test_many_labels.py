@@ -122,6 +122,13 @@ def test_what_cannot_be_labels_is_refused_in_a_sentence(name: str):
         call()
 
 
+def test_labels_that_consist_of_others_are_said_to_be_several():
+    one = TextClassification(Settings())
+    rows = rows_of(text=TEXTS, label=["a", "a; b", "b", "c;d"])
+    [note] = one.fit(rows, {"text": "text", "label": "label"})["notes"]
+    assert note.startswith("the label 'a; b' consists of other labels")
+
+
 def test_a_separator_that_would_cut_a_given_label_is_refused():
     with pytest.raises(ValidationError, match="the label 'a;b' contains ';'"):
         task(labels=["a;b", "c"], label_separator=";")
