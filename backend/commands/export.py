@@ -7,6 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import msgspec
+
 from backend.commands.command import Command, add_action, add_changes, add_json, requested_run
 from backend.commands.follow import format_metrics
 from backend.commands.screen import ProgressScreen
@@ -142,7 +144,7 @@ def _export_onnx(arguments: Namespace) -> int:
     finally:
         screen.close()
     if arguments.json:
-        print(json.dumps(found.as_json()))
+        print(json.dumps(msgspec.to_builtins(found)))
         return 0
     print(f"on the {found.rows} validation rows:")
     for one in found.models:

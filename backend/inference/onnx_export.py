@@ -2,12 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -15,8 +16,9 @@ import pyarrow.parquet as parquet
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.metrics import Interval
+from backend.contract.metrics import Metric
 from backend.contract.output_file import check_output_folder, output_errors
+from backend.contract.rpc.models import OnnxExport, ScoredModel
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 from backend.data.rows import Rows
@@ -32,37 +34,6 @@ MAX_LOSS = 0.01
 """The share of a metric that an int8 model may lose."""
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 _BATCH = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredModel:
-    """How one form of the model answers the validation rows."""
-
-    file: str
-    """Its name in the folder; empty for the engine's own model."""
-    megabytes: float
-    rows_per_second: float
-    metrics: dict[str, float]
-    intervals: dict[str, Interval]
-    changed: float
-    """The share of rows whose answer is not the engine's."""
-    largest_difference: float
-    """Of any probability or number in the predictions."""
-    refused: str = ""
-    """Why it was not kept, as a sentence."""
-
-
-@dataclass(frozen=True)
-class OnnxExport:
-    """What was written, and its proof; the first model is the engine's own."""
-
-    folder: Path
-    rows: int
-    models: tuple[ScoredModel, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"folder": str(self.folder), "rows": self.rows, "models": [asdict(one) for one in self.models]}
 
 
 def export_onnx(
@@ -96,16 +67,17 @@ def export_onnx(
     predicted = open_run(run, run.name, _read)
     say("Loading the model")
     session = _open(run)
-    found: list[ScoredModel] = []
+    models: list[ScoredModel] = []
     with output_errors(target, "--onnx", target.parent):
         saved_model.write(
             target,
-            lambda folder: found.extend(
+            lambda folder: models.extend(
                 _fill(folder, session, predicted.rows, report, say, max_loss=max_loss if int8 else None)
             ),
             {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)},
         )
-    return OnnxExport(target, len(predicted.rows), tuple(found))
+    metric = _find_metric(session, models[0].metrics)
+    return OnnxExport(folder=str(target), rows=len(predicted.rows), metric=metric.name if metric else "", models=models)
 
 
 def _read(path: str) -> pa.Table:
@@ -177,10 +149,11 @@ def _fill(
         say("Rounding to 8 bits")
         _onnx().round_to_int8(folder / MODEL, folder / INT8)
         rounded = measure(INT8)
-        models.append(replace(rounded, refused=_refuse(session, models[0], rounded, max_loss)))
+        refused = _refuse(session, models[0], rounded, max_loss)
+        models.append(msgspec.structs.replace(rounded, refused=refused))
         if models[-1].refused:
             (folder / INT8).unlink()
-    proof = {"rows": len(rows), "models": [asdict(one) for one in models]}
+    proof = {"rows": len(rows), "models": msgspec.to_builtins(models)}
     (folder / PROOF).write_text(json.dumps(proof, indent=1) + "\n", encoding="utf-8")
     return models
 
@@ -216,12 +189,9 @@ def _compare(
 
 def _refuse(session: FeatureSession, own: ScoredModel, rounded: ScoredModel, max_loss: float) -> str:
     """Why the rounded model loses too much by the metric that the task is judged by; empty if it does not."""
-    chosen = session.spec.evaluation.best_metric
-    known = [one for one in declared_metrics(session.task.metrics) if one.name in own.metrics]
-    known.sort(key=lambda one: (one.name != chosen, not one.greater_is_better))  # the loss last
-    if not known:
+    metric = _find_metric(session, own.metrics)
+    if metric is None:
         return ""
-    metric = known[0]
     before, after = own.metrics[metric.name], rounded.metrics[metric.name]
     lost = (before - after if metric.greater_is_better else after - before) / max(abs(before), 1e-12)
     if lost <= max_loss:
@@ -234,6 +204,13 @@ def _refuse(session: FeatureSession, own: ScoredModel, rounded: ScoredModel, max
         lost=lost,
         wanted=lost + 0.005,
     )
+
+
+def _find_metric(session: FeatureSession, there: Mapping[str, float]) -> Metric | None:
+    """The metric that chooses the best checkpoint, else the task's first; a loss only if there is no other."""
+    chosen = session.spec.evaluation.best_metric
+    known = [one for one in declared_metrics(session.task.metrics) if one.name in there]
+    return min(known, key=lambda one: (one.name != chosen, not one.greater_is_better), default=None)
 
 
 def _megabytes(path: Path) -> float:

@@ -36,6 +36,11 @@ def read_subject(folder: RunFolder) -> RunSubject:
         return RunSubject(folder.name)
 
 
+def exports_onnx(folder: RunFolder) -> bool:
+    """Whether the run's model answers in one pass, and so can be written as ONNX."""
+    return read_subject(folder).task not in ("", "causal_lm", "masked_lm", "seq2seq_lm")
+
+
 @dataclass(frozen=True)
 class RunModel:
     """The model that a run starts from, and whether its spec lets the model's own code run."""

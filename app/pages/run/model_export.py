@@ -1,27 +1,29 @@
 """Exports a run's model: which form and number format, to which new folder."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QDialog, QFileDialog, QPushButton, QRadioButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QRadioButton, QWidget
 
 from app import theme
 from app.core import formatting
-from app.core.i18n import tr
-from app.core.runs.run_spec import trains_adapter
+from app.core.i18n import figure, tr
+from app.core.runs.run_spec import exports_onnx, trains_adapter
 from app.services.backend_client import BackendClient, PendingQuery
 from app.widgets.boxes import hbox, holder, keep_room, vbox
 from app.widgets.card import label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.progress import ThinProgressBar
+from backend.contract.rpc.models import OnnxExport
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.run.folder import RunFolder
 
 
 class ModelExportDialog(QDialog):
-    """Emits `export_requested` with the query's arguments; stays open until the model is written or the export was stopped."""
+    """Emits `export_requested` with the query and its arguments; stays open until the model is written or the export was stopped."""
 
-    export_requested = Signal(dict)
+    export_requested = Signal(str, dict)
 
     def __init__(self, run: RunFolder, parent: QWidget) -> None:
         super().__init__(parent)
@@ -32,6 +34,11 @@ class ModelExportDialog(QDialog):
         self.merged = QRadioButton(tr("Complete model, with the adapter merged into it (float32)"))
         self.float32 = QRadioButton(tr("The adapter alone (small; needs its base model)") if adapter else tr("float32"))
         self.float16 = QRadioButton(tr("float16 (half the size)"))
+        self.onnx = QRadioButton(tr("ONNX, for programs without PyTorch (takes about a minute)"))
+        self.int8 = QCheckBox(tr("Also in 8 bits, if it answers as well"))
+        self.onnx.setVisible(exports_onnx(run))
+        self.int8.setVisible(False)
+        self.onnx.toggled.connect(self.int8.setVisible)
         self.merged.setVisible(adapter)
         self.float16.setVisible(not adapter)
         (self.merged if adapter else self.float32).setChecked(True)
@@ -41,13 +48,17 @@ class ModelExportDialog(QDialog):
         self.browse.clicked.connect(self._on_browse)
         self.mistake = label("", "mistake", wrap=True)
         self.bar = ThinProgressBar()
+        self.proof = label("", wrap=True)
+        self.proof.hide()
         keep_room(self.mistake, self.bar)
         self.cancel, self.save = QPushButton(tr("Cancel")), QPushButton(tr("Export"))
         theme.role(self.save, "primary")
         self.save.setDefault(True)
         self.save.clicked.connect(self._on_save)
         self.cancel.clicked.connect(self.reject)
-        self._choices = holder(vbox(self.merged, self.float32, self.float16, spacing=6))
+        self._choices = holder(
+            vbox(self.merged, self.float32, self.float16, self.onnx, hbox(24, self.int8, 1), spacing=6)
+        )
         vbox(
             label(tr("Contents") if adapter else tr("Number format"), "section"),
             self._choices,
@@ -55,6 +66,7 @@ class ModelExportDialog(QDialog):
             hbox((self.folder, 1), self.browse, spacing=8),
             label(tr("In Hugging Face format with the tokenizer, so other programs can load the folder as it is."), "faint", wrap=True),
             self.mistake,
+            self.proof,
             self.bar,
             hbox(1, self.cancel, self.save, spacing=8),
             spacing=8, margins=(20, 18, 20, 16), parent=self,
@@ -71,14 +83,12 @@ class ModelExportDialog(QDialog):
             self.show_mistake(tr("Enter a name for the new folder."))
             return
         self.show_writing(True)
-        self.export_requested.emit(
-            {
-                "run": str(self._run.path),
-                "folder": self.folder.text().strip(),
-                "merged": self.merged.isChecked(),
-                "dtype": "float16" if self.float16.isChecked() else "float32",
-            }
-        )
+        place = {"run": str(self._run.path), "folder": self.folder.text().strip()}
+        if self.onnx.isChecked():
+            self.export_requested.emit("export_onnx", {**place, "int8": self.int8.isChecked()})
+            return
+        dtype = "float16" if self.float16.isChecked() else "float32"
+        self.export_requested.emit("export_model", {**place, "merged": self.merged.isChecked(), "dtype": dtype})
 
     def show_writing(self, writing: bool) -> None:
         """Show whether the model is being written; then it can only be stopped."""
@@ -89,11 +99,40 @@ class ModelExportDialog(QDialog):
         self.bar.set_fraction(None if writing else 0.0)
         self.cancel.setText(tr("Stop") if writing else tr("Cancel"))
 
+    def show_proof(self, found: OnnxExport) -> None:
+        """Show how the written files answer the validation rows; then the dialog can only be closed."""
+        self.show_writing(False)
+        for one in (self._choices, self.folder, self.browse):
+            one.setEnabled(False)
+        self.save.hide()
+        self.cancel.setText(tr("Close"))
+        self.proof.setText("\n".join(_describe(found)))
+        self.proof.show()
+
     def show_mistake(self, sentence: str) -> None:
         """Show why it cannot be exported so."""
         self.show_writing(False)
         self.mistake.setText(sentence)
         self.mistake.show()
+
+
+def _describe(found: OnnxExport) -> Iterator[str]:
+    own, *written = found.models
+    yield tr("How the files answer the {count} validation rows:", count=formatting.group_digits(found.rows))
+    for one in (own, *written):
+        name = one.file or tr("The run's model")
+        values = [
+            f"{name}: {formatting.megabytes(one.megabytes)}",
+            tr("{rate} rows per second", rate=formatting.rate(one.rows_per_second)),
+        ]
+        if found.metric:
+            metric = formatting.sure_number(one.metrics[found.metric], one.intervals.get(found.metric))
+            values.append(f"{formatting.metric_title(found.metric)} {metric}")
+        if one is not own:
+            values.append(tr("{share} of the answers changed", share=figure(one.changed, ".1%")))
+        yield ", ".join(values)
+        if one.refused:
+            yield tr("Not kept: {reason}", reason=one.refused)
 
 
 class ModelExport(QObject):
@@ -115,11 +154,17 @@ class ModelExport(QObject):
         dialog.finished.connect(self._on_closed)
         dialog.open()
 
-    def _export(self, arguments: dict[str, object]) -> None:
-        self._query = self._client.ask("export_model", arguments, self._on_written, self._on_refused)
+    def _export(self, query: str, arguments: dict[str, object]) -> None:
+        self._query = self._client.ask(query, arguments, self._on_written, self._on_refused)
 
-    def _on_written(self, answer: ExportedFile) -> None:
+    def _on_written(self, answer: ExportedFile | OnnxExport) -> None:
         self._query = None
+        if isinstance(answer, OnnxExport):
+            if self.dialog is not None:
+                self.dialog.show_proof(answer)
+            model = Path(answer.folder) / "model.onnx"
+            self.wrote.emit(tr("Exported the model to {path}.", path=answer.folder), str(model))
+            return
         if self.dialog is not None:
             self.dialog.accept()
         self.wrote.emit(tr("Exported the model to {path}.", path=answer.path), str(Path(answer.path) / "config.json"))
@@ -127,7 +172,9 @@ class ModelExport(QObject):
     def _on_refused(self, mistake: ErrorReply) -> None:
         self._query = None
         if self.dialog is not None:
-            self.dialog.show_mistake(formatting.sentence(mistake.message.removeprefix("--model: ")))
+            self.dialog.show_mistake(
+                formatting.sentence(mistake.message.removeprefix("--model: ").removeprefix("--onnx: "))
+            )
 
     def _on_closed(self) -> None:
         if self._query is not None:

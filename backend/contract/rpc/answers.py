@@ -25,6 +25,7 @@ ANSWERS: dict[str, type] = {
     "search_report": search.SearchReport,
     "export_curves": ExportedFile,
     "export_model": ExportedFile,
+    "export_onnx": models.OnnxExport,
     "storage": storage.StorageUse,
     "clear_cache": storage.ClearedCache,
     # Data

@@ -153,3 +153,30 @@ class HubAccount(msgspec.Struct, frozen=True, kw_only=True):
     """Why the name is not known although there is a token, as a sentence."""
     token_file: str = ""
     """Where the hub library keeps the token."""
+
+
+class ScoredModel(msgspec.Struct, frozen=True, kw_only=True):
+    """How one form of a model answers the validation rows of its run."""
+
+    file: str
+    """Its name in the folder; empty for the engine's own model."""
+    megabytes: float
+    rows_per_second: float
+    metrics: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    changed: float
+    """The share of rows whose answer is not the engine's."""
+    largest_difference: float
+    """Of any probability or number in the predictions."""
+    refused: str = ""
+    """Why it was not kept, as a sentence."""
+
+
+class OnnxExport(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `export_onnx {run, folder, int8}`: what was written, and its proof; the first model is the engine's own."""
+
+    folder: str
+    rows: int
+    metric: str
+    """By which a model in 8 bits is kept or refused; empty if there is none."""
+    models: list[ScoredModel]

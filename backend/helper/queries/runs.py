@@ -9,6 +9,7 @@ import msgspec
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.output_file import output_errors
+from backend.contract.rpc.models import OnnxExport
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.predictions import ComparedRuns, DifferingRows
 from backend.contract.rpc.protocol import ExportedFile
@@ -142,6 +143,14 @@ def _export_model(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     return ExportedFile(str(folder), 0)
 
 
+def _export_onnx(arguments: Arguments, report: ReportProgress) -> OnnxExport:
+    from backend.inference.onnx_export import export_onnx  # loads the framework
+
+    run, folder = RunFolder(require(arguments, "run")), user_path(require(arguments, "folder")).absolute()
+    run.check()
+    return export_onnx(run, folder, int8=bool(arguments.get("int8")), report=reporting(report))
+
+
 def _search_report(arguments: Arguments, report: ReportProgress) -> SearchReport:
     from backend.helper.queries.predictions import read
     from backend.search.report import report as report_search  # loads the data room
@@ -158,4 +167,5 @@ QUERIES = (
     Query("measure_time", _measure, trains=True),
     Query("export_curves", _export_curves),
     Query("export_model", _export_model),
+    Query("export_onnx", _export_onnx),
 )

@@ -25,6 +25,7 @@ from app.services.job import NO_CONSENT
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from backend.contract.resources import resource
 from backend.contract.rpc.machines import MachineList
+from backend.contract.rpc.models import OnnxExport, ScoredModel
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -556,6 +557,42 @@ def test_the_model_is_exported_to_a_new_folder_and_a_refusal_stands_in_the_dialo
         dialog.save.click()
     assert panel.exporting.dialog is None
     assert json.loads((tmp_path / "exported" / "config.json").read_text(encoding="utf-8"))["dtype"] == "float16"
+
+
+def test_an_exported_onnx_file_stands_beside_its_proof(qtbot, shown):
+    panel = shown("sentiment-finished")
+    panel.controls.buttons["export"].click()
+    dialog = panel.exporting.dialog
+    dialog.onnx.setChecked(True)
+    assert dialog.int8.isVisibleTo(dialog)
+    dialog.int8.setChecked(True)
+    dialog.export_requested.disconnect()
+    with qtbot.waitSignal(dialog.export_requested) as asked:
+        dialog.save.click()
+    query, arguments = asked.args
+    assert (query, arguments["int8"]) == ("export_onnx", True)
+    own, onnx, rounded = (
+        ScoredModel(
+            file=file, megabytes=size, rows_per_second=2000, metrics={"accuracy": accuracy},
+            intervals={"accuracy": (accuracy - 0.02, accuracy + 0.02)}, changed=changed, largest_difference=0.0, refused=refused,
+        )
+        for file, size, accuracy, changed, refused in (
+            ("", 17.5, 0.885, 0.0, ""), ("model.onnx", 17.9, 0.885, 0.0, ""), ("model_int8.onnx", 4.7, 0.6, 0.3, "accuracy falls"),
+        )
+    )  # fmt: skip
+    with qtbot.waitSignal(panel.wrote):
+        panel.exporting._on_written(
+            OnnxExport(folder="/there", rows=600, metric="accuracy", models=[own, onnx, rounded])
+        )
+    proof = dialog.proof.text()
+    assert (
+        "model.onnx: 18 MB, 2\u202f000 rows per second, Accuracy 0.8850 (0.865 to 0.905), 0.0% of the answers changed"
+        in proof
+    )
+    assert "Not kept: accuracy falls" in proof
+    assert (dialog.save.isVisible(), dialog.cancel.text()) == (False, "Close")
+    dialog.cancel.click()
+    assert panel.exporting.dialog is None
 
 
 @pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
