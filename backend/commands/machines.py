@@ -134,6 +134,11 @@ def _machines_arguments(parser: ArgumentParser) -> None:
         help="agree to a Ray cluster at a public address without a token or without https",
     )
     _add_name(add_action(actions, "check", "try every step of a run on a machine"))
+    trusting = add_action(actions, "trust", "accept the host key of a machine that ssh does not know yet")
+    _add_name(trusting)
+    trusting.add_argument(
+        "--fingerprint", metavar="SHA256:…", required=True, help="the key's, as whoever runs the machine names it"
+    )
     installing = add_action(actions, "install", "install or update Burnish on a machine, as it is here")
     _add_name(installing)
     installing.add_argument(
@@ -172,6 +177,10 @@ def _machines(arguments: Namespace) -> int:
         return _print_script(arguments)
     if arguments.action == "install":
         _install(arguments.name, arguments.wheels)
+    if arguments.action == "trust":
+        from backend.remote import host_key
+
+        host_key.trust(arguments.name, arguments.fingerprint)
     return _check(arguments.name)
 
 
@@ -287,9 +296,9 @@ def _add(found: "dict[str, Machine]", arguments: Namespace) -> int:
 
 
 def _check(name: str) -> int:
-    from backend.remote import connection
+    from backend.remote import host_key
 
-    found = connection.check(name)
+    found = host_key.check(name)
     print(f"{name} answers")
     lines = [*found.versions.items(), ("folder", f"{found.folder}, {found.free_bytes / 1e9:,.0f} GB free")]
     lines += [("device", device) for device in found.devices]

@@ -39,9 +39,10 @@ _NOT_FOUND = (126, 127)
 _SSH_FAILED = 255
 AnyReply = TypeVar("AnyReply", bound=protocol.Message)
 
+UNKNOWN_KEY = message("its host key is unknown; burnish machines check shows its fingerprint, to compare and accept")
 _REASONS = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", message("its host key has changed, so it may be another computer; ask who runs it, then remove the old key with ssh-keygen -R")),
-    ("Host key verification failed", message("its host key is unknown; connect once with ssh in a terminal and compare the fingerprint")),
+    ("Host key verification failed", UNKNOWN_KEY),
     ("Permission denied", message("it does not accept your key; try ssh in a terminal, and load the key into your agent with ssh-add")),
     ("Could not resolve hostname", message("its name is unknown; check the address and the network")),
     ("Connection refused", message("nothing answers there; check the address, the port and whether its ssh server is running")),
@@ -54,6 +55,10 @@ _REASONS = (
 
 class NoConnection(InputError):
     """A machine cannot be reached, at least not now."""
+
+
+class UnknownKey(NoConnection):
+    """ssh does not know the machine's host key."""
 
 
 class Refusal(InputError):
@@ -340,7 +345,8 @@ def connect_by_name(name: str) -> Iterator[tuple[Connection, protocol.Greeting]]
         raise NoConnection(sentence) from None
     except ConnectionLost as error:
         reason = str(error) or message("the connection ended")
-        raise NoConnection(message("no connection to {name}: {reason}", name=name, reason=reason)) from None
+        sentence = message("no connection to {name}: {reason}", name=name, reason=reason)
+        raise (UnknownKey if reason == UNKNOWN_KEY else NoConnection)(sentence) from None
 
 
 def _has_left(origin: str, place: str) -> bool:
@@ -356,7 +362,7 @@ def _has_left(origin: str, place: str) -> bool:
 
 
 def check(name: str) -> MachineState:
-    """Try every step of a connection. Raises InputError with the first that fails."""
+    """Try every step of a connection. Raises InputError with the first that fails; UnknownKey has no fingerprint."""
     script = schedulers.script_of(find_machine(name), {})
     with connect_by_name(name) as (connection, greeting):
         found = connection.ask(protocol.ListDevices(script=script), protocol.Devices)

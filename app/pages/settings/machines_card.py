@@ -13,7 +13,7 @@ from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.machines import MachineList, MachineState
+from backend.contract.rpc.machines import FINGERPRINT, MachineList, MachineState
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
 EXPLANATION = tr(
@@ -67,7 +67,8 @@ class MachinesCard(Card):
         self._machines: dict[str, dict[str, object]] = {}
         self._schedulers = dict(SCHEDULERS)
         self._checked = ""
-        """The machine on which Burnish would be installed."""
+        """The machine on which Burnish would be installed, or whose host key would be accepted."""
+        self._fingerprint = ""
         self.add(label(EXPLANATION, "faint", wrap=True))
         self.lines = QVBoxLayout()
         self.lines.setSpacing(6)
@@ -76,6 +77,9 @@ class MachinesCard(Card):
         self.install_button = IconButton("", "download", "quiet", clicked=self._on_install)
         self.install_button.hide()
         self.banner.buttons.addWidget(self.install_button)
+        self.trust_button = IconButton(tr("Accept this host key"), "check", "quiet", clicked=self._on_trust)
+        self.trust_button.hide()
+        self.banner.buttons.addWidget(self.trust_button)
         self.add(self.banner)
         self.name = QLineEdit(placeholderText=tr("lab"))
         self.address = QLineEdit(placeholderText=tr("user@host, or a Host of your ssh configuration"))
@@ -215,9 +219,23 @@ class MachinesCard(Card):
     def _on_failed_check(self, name: str, mistake: ErrorReply) -> None:
         self._on_mistake(mistake)
         self._checked = name
+        if key := FINGERPRINT.search(mistake.message):
+            self._fingerprint = key[0]
+            self.trust_button.show()
+            return
         self.install_button.setText(tr("Install Burnish on {name}", name=name))
         self.install_button.setToolTip(tr("Copy this version there, and download the packages that it needs"))
         self.install_button.show()
+
+    def _on_trust(self) -> None:
+        name = self._checked
+        self._show_message("info", tr("Connecting to {name}…", name=name))
+        self._client.ask(
+            "trust_machine",
+            {"name": name, "fingerprint": self._fingerprint},
+            partial(self.show_state, name),
+            partial(self._on_failed_check, name),
+        )
 
     def _on_install(self) -> None:
         name = self._checked
@@ -235,7 +253,8 @@ class MachinesCard(Card):
         self.show_state(name, found)
 
     def _show_message(self, kind: str, words: str) -> None:
-        self.install_button.hide()
+        for button in (self.install_button, self.trust_button):
+            button.hide()
         self.banner.show_message(kind, words)
 
     def _on_saved(self, name: str, answer: MachineList) -> None:

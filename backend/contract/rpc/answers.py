@@ -52,6 +52,7 @@ ANSWERS: dict[str, type] = {
     "save_machine": machines.MachineList,
     "remove_machine": machines.MachineList,
     "check_machine": machines.MachineState,
+    "trust_machine": machines.MachineState,
     "machine_consent": machines.MachineConsent,
     "install_machine": machines.MachineState,
     "trackers": trackers.TrackerList,

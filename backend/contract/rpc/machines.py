@@ -1,9 +1,13 @@
 """Questions about other machines: `machines {}`, `save_machine {name, settings}`, `remove_machine {name}`, `check_machine {name}`,
-`machine_consent {name, target, revision}`, `install_machine {name}`."""
+`trust_machine {name, fingerprint}`, `machine_consent {name, target, revision}`, `install_machine {name}`."""
 
+import re
 from typing import Any
 
 import msgspec
+
+FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+"""A host key's, as ssh prints it; the sentence about an unknown key contains it."""
 
 
 class MachineList(msgspec.Struct, frozen=True):

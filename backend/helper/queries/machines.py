@@ -5,7 +5,7 @@ from backend.contract.rpc.machines import MachineConsent, MachineList, MachineSt
 from backend.contract.rpc.protocol import Progress
 from backend.contract.spec.section import validate
 from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
-from backend.remote import connection, installation, plugin_jobs, schedulers
+from backend.remote import connection, host_key, installation, plugin_jobs, schedulers
 
 
 def _machines(arguments: Arguments, report: ReportProgress) -> MachineList:
@@ -29,7 +29,13 @@ def _remove(arguments: Arguments, report: ReportProgress) -> MachineList:
 
 
 def _check(arguments: Arguments, report: ReportProgress) -> MachineState:
-    return connection.check(require(arguments, "name"))
+    return host_key.check(require(arguments, "name"))
+
+
+def _trust(arguments: Arguments, report: ReportProgress) -> MachineState:
+    name = require(arguments, "name")
+    host_key.trust(name, require(arguments, "fingerprint"))
+    return host_key.check(name)
 
 
 def _install(arguments: Arguments, report: ReportProgress) -> MachineState:
@@ -53,6 +59,7 @@ QUERIES = (
     Query("save_machine", _save),
     Query("remove_machine", _remove),
     Query("check_machine", _check),
+    Query("trust_machine", _trust),
     Query("machine_consent", _consent),
     Query("install_machine", _install),
 )

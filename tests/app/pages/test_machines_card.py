@@ -3,6 +3,7 @@
 from app.pages.settings.machines_card import MachinesCard
 from backend.contract.machines import Machine
 from backend.contract.rpc.machines import MachineList
+from backend.contract.rpc.protocol import ErrorReply
 
 
 def test_a_ray_cluster_is_described_by_its_dashboard(qtbot, context):
@@ -36,3 +37,20 @@ def test_schedulers_of_installed_packages_are_offered(qtbot, context):
     assert card.save_button.isEnabled()
     card.edit("gone")
     assert card.scheduler.currentData() == "gone"  # saving another setting does not change it
+
+
+def test_an_unknown_host_key_is_accepted_by_the_fingerprint_that_was_shown(qtbot, context, monkeypatch):
+    card = MachinesCard(context.client)
+    qtbot.addWidget(card)
+    asked = []
+    monkeypatch.setattr(context.client, "ask", lambda query, arguments, *reactions: asked.append((query, arguments)))
+    fingerprint = f"SHA256:{'k' * 43}"
+    card._on_failed_check(
+        "lab", ErrorReply(f"no connection to lab: its host key is unknown (ssh-ed25519 {fingerprint})")
+    )
+    assert (card.trust_button.isHidden(), card.install_button.isHidden()) == (False, True)
+    card.trust_button.click()
+    assert asked == [("trust_machine", {"name": "lab", "fingerprint": fingerprint})]
+    assert card.trust_button.isHidden()
+    card._on_failed_check("lab", ErrorReply("no connection to lab: it does not answer"))
+    assert (card.trust_button.isHidden(), card.install_button.isHidden()) == (True, False)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -295,6 +296,26 @@ def test_real_ssh_server_is_checked(burnish: Burnish, sshd: None, tmp_path: Path
     result = burnish("machines", "check", "lab")
     assert result.returncode == 2
     assert f"no connection to lab: {reason}" in result.stderr
+
+
+@pytest.mark.slow
+@needs_sshd
+def test_unknown_host_key_is_shown_and_accepted_by_its_fingerprint_alone(burnish: Burnish, sshd: None, tmp_path: Path, until: Until) -> None:  # fmt: skip
+    until(lambda: burnish("machines", "check", "lab").returncode == 0)
+    known = tmp_path / "known_hosts"
+    known.write_text("")
+    listed = subprocess.run(
+        ["ssh-keygen", "-lf", tmp_path / "host_key.pub"], capture_output=True, text=True, check=True
+    )
+    fingerprint = listed.stdout.split()[1]
+    shown = burnish("machines", "check", "lab")
+    assert (shown.returncode, f"burnish machines trust lab --fingerprint {fingerprint}" in shown.stderr) == (2, True)
+    other = burnish("machines", "trust", "lab", "--fingerprint", f"SHA256:{'A' * 43}")
+    assert (other.returncode, "shows another host key" in other.stderr, known.read_text()) == (2, True, "")
+    accepted = burnish("machines", "trust", "lab", "--fingerprint", fingerprint)
+    assert accepted.returncode == 0, accepted.stderr
+    assert "lab answers" in accepted.stdout
+    assert known.read_text().split()[-1] == (tmp_path / "host_key.pub").read_text().split()[1]
 
 
 @pytest.mark.slow
