@@ -95,7 +95,7 @@ def test_missing_libraries_do_not_stop_the_set_up(machine: Machine):
         assert done.returncode == 0, done.stderr
         assert "sudo apt-get install --no-install-recommends libgl1 libxkbcommon0" in done.stderr
         assert "libegl1" not in done.stderr
-        assert "[torch,quantized,search,jax,window,dev]" in done.stderr
+        assert "[torch,quantized,onnx,search,jax,window,dev]" in done.stderr
     assert "no network" in without_network.stderr
 
 
