@@ -61,11 +61,14 @@ class ScoredEvaluation:
 
 
 def _decides_features(task: Task) -> dict[str, Any]:
-    """The task's settings that affect features, without those for decoding outputs."""
-    fields = type(task.settings).model_fields
-    extras = {name: field.json_schema_extra for name, field in fields.items()}
-    decoding = {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("decoding")}
-    return task.settings.model_dump(mode="json", exclude=decoding)
+    """The task's settings that affect features, without those for decoding outputs, and `LATER` ones at their default."""
+    left_out = set[str]()
+    for name, field in type(task.settings).model_fields.items():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict):
+            is_unchanged = extra.get("later") and getattr(task.settings, name) == field.default
+            left_out |= {name} if extra.get("decoding") or is_unchanged else set()
+    return task.settings.model_dump(mode="json", exclude=left_out)
 
 
 @dataclass(frozen=True)

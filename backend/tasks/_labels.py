@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from backend.contract.catalog import Column
 from backend.contract.messages import message
 from backend.contract.spec import Section
-from backend.contract.spec.training import ADVANCED, DECODING
+from backend.contract.spec.training import ADVANCED, DECODING, LATER
 from backend.metrics.many_labels import MANY
 from backend.tasks import _texts
 
@@ -25,18 +25,20 @@ class Settings(Section):
 
     type: Annotated[Literal["text_classification"], Field(title="Task")] = "text_classification"
     """Always `text_classification`."""
-    labels_per_row: Annotated[Literal["one", "many"], Field(title="Labels per row")] = "one"
+    labels_per_row: Annotated[Literal["one", "many"], Field(title="Labels per row", json_schema_extra=LATER)] = "one"
     """`many` lets a row have any number of the labels, or none: a list, a text with a separator, or a column for each
     label."""
     labels: Annotated[list[str] | None, Field(title="Labels", min_length=2, json_schema_extra=ADVANCED)] = None
     """All labels, in the order of their IDs. Empty uses those of the training data, sorted."""
     label_separator: Annotated[
-        str | None, Field(title="Label separator", min_length=1, max_length=5, json_schema_extra=_WHEN_MANY)
+        str | None,
+        Field(title="Label separator", min_length=1, max_length=5, json_schema_extra={**LATER, **_WHEN_MANY}),
     ] = None
     """What stands between the labels of a row, also in `predictions.csv`. Empty looks for `;`, `|` or `,` in the
     training data."""
     rows_without_labels: Annotated[
-        Literal["none", "unknown"], Field(title="Rows without labels", json_schema_extra={**ADVANCED, **_WHEN_MANY})
+        Literal["none", "unknown"],
+        Field(title="Rows without labels", json_schema_extra={**ADVANCED, **LATER, **_WHEN_MANY}),
     ] = "none"
     """`none`: an empty cell means that none of the labels applies. `unknown`: nobody knows its labels, so the row is
     neither trained nor measured."""

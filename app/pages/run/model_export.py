@@ -1,10 +1,19 @@
 """Exports a run's model: which form and number format, to which new folder."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QPushButton, QRadioButton, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QCheckBox,
+    QDialog,
+    QFileDialog,
+    QGridLayout,
+    QPushButton,
+    QRadioButton,
+    QSizePolicy,
+    QWidget,
+)
 
 from app import theme
 from app.core import formatting
@@ -18,6 +27,9 @@ from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.models import OnnxExport
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.run.folder import RunFolder
+
+
+PROOF_WIDTH = 660
 
 
 class ModelExportDialog(QDialog):
@@ -48,8 +60,6 @@ class ModelExportDialog(QDialog):
         self.browse.clicked.connect(self._on_browse)
         self.mistake = label("", "mistake", wrap=True)
         self.bar = ThinProgressBar()
-        self.proof = label("", wrap=True)
-        self.proof.hide()
         keep_room(self.mistake, self.bar)
         self.cancel, self.save = QPushButton(tr("Cancel")), QPushButton(tr("Export"))
         theme.role(self.save, "primary")
@@ -57,7 +67,7 @@ class ModelExportDialog(QDialog):
         self.save.clicked.connect(self._on_save)
         self.cancel.clicked.connect(self.reject)
         self._choices = holder(
-            vbox(self.merged, self.float32, self.float16, self.onnx, hbox(24, self.int8, 1), spacing=6)
+            vbox(self.merged, self.float32, self.float16, self.onnx, hbox(self.int8, margins=(28, 0, 0, 0)), spacing=6)
         )
         vbox(
             label(tr("Contents") if adapter else tr("Number format"), "section"),
@@ -66,7 +76,6 @@ class ModelExportDialog(QDialog):
             hbox((self.folder, 1), self.browse, spacing=8),
             label(tr("In Hugging Face format with the tokenizer, so other programs can load the folder as it is."), "faint", wrap=True),
             self.mistake,
-            self.proof,
             self.bar,
             hbox(1, self.cancel, self.save, spacing=8),
             spacing=8, margins=(20, 18, 20, 16), parent=self,
@@ -104,10 +113,18 @@ class ModelExportDialog(QDialog):
         self.show_writing(False)
         for one in (self._choices, self.folder, self.browse):
             one.setEnabled(False)
-        self.save.hide()
+        for hidden in (self.bar, self.mistake, self.save):
+            hidden.setSizePolicy(QSizePolicy())
+            hidden.hide()
         self.cancel.setText(tr("Close"))
-        self.proof.setText("\n".join(_describe(found)))
-        self.proof.show()
+        title = tr("How the files answer the {count} validation rows", count=formatting.group_digits(found.rows))
+        layout = self.layout()
+        assert isinstance(layout, QBoxLayout)
+        layout.insertWidget(layout.count() - 1, label(title, "section"))
+        layout.insertWidget(layout.count() - 1, _Proof(found))
+        self.setMinimumWidth(PROOF_WIDTH)
+        layout.activate()
+        self.resize(PROOF_WIDTH, self.heightForWidth(PROOF_WIDTH))
 
     def show_mistake(self, sentence: str) -> None:
         """Show why it cannot be exported so."""
@@ -116,23 +133,32 @@ class ModelExportDialog(QDialog):
         self.mistake.show()
 
 
-def _describe(found: OnnxExport) -> Iterator[str]:
-    own, *written = found.models
-    yield tr("How the files answer the {count} validation rows:", count=formatting.group_digits(found.rows))
-    for one in (own, *written):
-        name = one.file or tr("The run's model")
-        values = [
-            f"{name}: {formatting.megabytes(one.megabytes)}",
-            tr("{rate} rows per second", rate=formatting.rate(one.rows_per_second)),
-        ]
-        if found.metric:
-            metric = formatting.sure_number(one.metrics[found.metric], one.intervals.get(found.metric))
-            values.append(f"{formatting.metric_title(found.metric)} {metric}")
-        if one is not own:
-            values.append(tr("{share} of the answers changed", share=figure(one.changed, ".1%")))
-        yield ", ".join(values)
-        if one.refused:
-            yield tr("Not kept: {reason}", reason=one.refused)
+class _Proof(QWidget):
+    """A table of the written files, and how each answers the validation rows."""
+
+    def __init__(self, found: OnnxExport) -> None:
+        super().__init__()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(18)
+        title = formatting.metric_title(found.metric) if found.metric else ""
+        heads = (tr("File"), tr("Size"), tr("Rows per second"), title, tr("Answers changed"))
+        for column, words in enumerate(heads):
+            grid.addWidget(label(words, "faint"), 0, column)
+        for one in found.models:
+            row = grid.rowCount()
+            cells = (
+                one.file or tr("The run's model"),
+                formatting.megabytes(one.megabytes),
+                formatting.rate(one.rows_per_second),
+                formatting.sure_number(one.metrics[found.metric], one.intervals.get(found.metric)) if title else "",
+                figure(one.changed, ".1%") if one.file else "",
+            )
+            for column, words in enumerate(cells):
+                grid.addWidget(label(words, selectable=True), row, column)
+            if one.refused:
+                words = label(tr("Not kept: {reason}", reason=one.refused), "mistake", wrap=True)
+                grid.addWidget(words, row + 1, 0, 1, len(heads))
 
 
 class ModelExport(QObject):

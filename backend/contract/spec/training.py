@@ -26,6 +26,8 @@ _POLYNOMIAL: JsonDict = {**ADVANCED, "when": {"schedule": ["polynomial"]}}
 _INVERSE: JsonDict = {**ADVANCED, "when": {"schedule": ["inverse_sqrt"]}}
 _ONE_CYCLE: JsonDict = {**ADVANCED, "when": {"schedule": ["one_cycle"]}}
 DECODING: JsonDict = {"advanced": True, "decoding": True}
+LATER: JsonDict = {"later": True}
+"""Of a setting of a task that runs have been trained without: at its default they keep the order of their rows, which follows from the settings."""
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "one_cycle",
     "inverse_sqrt",

@@ -11,8 +11,9 @@ from backend.contract.heads import Head
 from backend.data.features import load_into_memory
 from backend.data.rows import Rows
 from backend.metrics.metric import Predictions
+from backend.preflight.datasets import make_task
 from backend.preflight.resolve import resolve
-from backend.preflight.session import FeatureSession, new_tokens
+from backend.preflight.session import FeatureSession, _decides_features, new_tokens
 from backend.tokenizers.loading import open_tokenizer
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
@@ -82,3 +83,20 @@ def test_only_rows_of_several_files_are_also_measured_file_by_file(file_index: l
     spec = SimpleNamespace(evaluation=SimpleNamespace(metrics=(), batch_size=2))
     session = FeatureSession(spec, Counting(), {"max_length": 8}, {}, None, 0, engine)
     assert session.score(rows, load_into_memory(iter(table.to_batches())), 2).metrics == metrics
+
+
+def test_a_setting_that_came_later_leaves_older_runs_the_order_of_their_rows():
+    later = {"labels_per_row", "label_separator", "rows_without_labels"}
+
+    def deciding(**settings: str) -> dict[str, object]:
+        task = {"type": "text_classification", **settings}
+        model = {"name_or_path": str(BERT_TINY)}
+        return _decides_features(
+            make_task(resolve({"task": task, "model": model, "data": {"train": "a.csv"}}, Path("/")))
+        )
+
+    assert deciding().keys() & later == set()
+    assert "max_length" in deciding()
+    assert deciding(labels_per_row="many", label_separator=";").items() >= {
+        ("labels_per_row", "many"), ("label_separator", ";")
+    }  # fmt: skip
