@@ -28,7 +28,6 @@ from backend.contract.rpc.models import OnnxExport
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.run.folder import RunFolder
 
-
 PROOF_WIDTH = 660
 
 
