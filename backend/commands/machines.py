@@ -38,7 +38,7 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     """Send what the resolved spec needs to the machine `--on`, start the run there, and make the folder of its copy here."""
     from backend.commands import new_run
     from backend.contract.machines import find_machine
-    from backend.remote import starting
+    from backend.remote import remote_runs
 
     if arguments.run_folder is not None:
         new_run.refuse_existing(arguments.run_folder)  # before there is a run without a copy
@@ -47,10 +47,10 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
     options = [option for option, is_given in (
         ("--trust-remote-code", arguments.trust_remote_code),
         ("--convert-weights", arguments.convert_weights),
-        (starting.QUEUE, arguments.queue),
+        (remote_runs.QUEUE, arguments.queue),
     ) if is_given]  # fmt: skip
     screen, stages = _progress_screen(arguments)
-    reports = starting.StartReports(
+    reports = remote_runs.StartReports(
         screen.report(stages["read"]), screen.report(stages["send"]), lambda: screen.start_stage(stages["start"])
     )
 
@@ -58,21 +58,21 @@ def start_remote_run(spec: "RunSpec", arguments: Namespace) -> RunFolder:
         return new_run.write_copy(text, spec.name, remote, arguments.run_folder)
 
     try:
-        return starting.start(spec, arguments.on, options, make_copy, reports)
+        return remote_runs.start(spec, arguments.on, options, make_copy, reports)
     finally:
         screen.close()
 
 
 def resume_remote_run(folder: RunFolder, remote: RemoteRun, arguments: Namespace) -> None:
     """Continue a run where it was started, unless it still runs there or has finished. Raises InputError."""
-    from backend.remote import starting
+    from backend.remote import remote_runs
 
     options = [part for change in arguments.changes for part in ("--set", change)]
     if arguments.engine:
         options += ["--engine", arguments.engine]
-    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), (starting.QUEUE, arguments.queue)):  # fmt: skip
+    for option, is_given in (("--new-optimizer", arguments.new_optimizer), ("--trust-remote-code", arguments.trust_remote_code), (remote_runs.QUEUE, arguments.queue)):  # fmt: skip
         options += [option] if is_given else []
-    spec = starting.resume(folder, remote, options)
+    spec = remote_runs.resume(folder, remote, options)
     if arguments.changes or arguments.engine:
         write_whole(folder.spec, spec.encode())
 

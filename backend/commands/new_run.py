@@ -61,10 +61,10 @@ def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
 def write_copy(spec: str, name: str, remote: RemoteRun, path: Path | None) -> RunFolder:
     """Create the folder of a run that was started on another machine: at `path`, or under the runs folder."""
     folder = make_folder(path, name)
-    from backend.remote import starting  # loads the registry
+    from backend.remote import remote_runs  # loads the registry
 
     with output_errors(folder.path, "--run-folder" if path else "", folder.path):
-        starting.write_copy(folder, spec, remote)
+        remote_runs.write_copy(folder, spec, remote)
     return folder
 
 

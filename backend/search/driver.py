@@ -25,7 +25,7 @@ from backend.launchers import launcher
 from backend.preflight import checks
 from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
-from backend.remote import starting
+from backend.remote import remote_runs
 from backend.remote.connection import NoConnection
 from backend.search.plan import Plan, read_plan
 from backend.search.space import Observation, Proposal, propose
@@ -212,19 +212,19 @@ class Search:
     def _start_there(self, trial: Trial, pause: float | None, *, is_queued: bool) -> None:
         """Start or continue the run of a trial on the search's machine; its folder here becomes a copy. Raises InputError."""
         folder, remote = trial.folder, trial.folder.remote_run()
-        options = [starting.QUEUE] if is_queued else []
+        options = [remote_runs.QUEUE] if is_queued else []
         options += ["--pause-after", repr(pause)] if pause is not None else []
         if remote is not None:
-            starting.resume(folder, remote, options)
+            remote_runs.resume(folder, remote, options)
             return
         assert self._plan.section.machine is not None
 
         def make_copy(text: str, remote: RemoteRun) -> RunFolder:
             folder.path.mkdir(parents=True, exist_ok=True)
-            starting.write_copy(folder, text, remote)
+            remote_runs.write_copy(folder, text, remote)
             return folder
 
-        starting.start(self._spec_of(trial), self._plan.section.machine, options, make_copy)
+        remote_runs.start(self._spec_of(trial), self._plan.section.machine, options, make_copy)
 
     def _spec_of(self, trial: Trial) -> RunSpec:
         """Raises InputError."""

@@ -73,7 +73,7 @@ def origin(measured: Measurement | None, now: float) -> str:
     return tr("measured {ago}", ago=formatting.ago(now - measured.time))
 
 
-def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
+def details(measured: Measurement, estimated_mb: float, now: float) -> list[str]:
     """Sentences on the measurement, and on reasons for doubt."""
     when = formatting.ago(now - measured.time)
     steps = trn("{count} step", "{count} steps", measured.steps)
@@ -86,9 +86,9 @@ def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
     if (seen := peak_mb(measured)) is not None:
         found.append(
             tr(
-                "Peak memory was {measured}; the estimate was {reckoned}.",
+                "Peak memory was {measured}; the estimate was {estimated}.",
                 measured=formatting.megabytes(seen),
-                reckoned=formatting.megabytes(reckoned_mb),
+                estimated=formatting.megabytes(estimated_mb),
             )
         )
     if measured.others >= time_span.BUSY:

@@ -43,7 +43,7 @@ class DiskPart(msgspec.Struct, frozen=True):
     name: str
     megabytes: float
     words: str = ""
-    """What it is reckoned from, such as `3 × 53 MB`."""
+    """What it is computed from, such as `3 × 53 MB`."""
 
 
 class DiskVolume(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     most_seconds: float | None = None
     time: list[TimePart] = []
     measured: Measurement | None = None
-    """What the time was reckoned from; None where it is not known, or by the speed of another training alone."""
+    """What the time was computed from; None where it is not known, or by the speed of another training alone."""
     longest: int = 0
     """Tokens of the longest sequence of the rows that were looked at."""
     padding: float | None = None

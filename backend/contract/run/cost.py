@@ -19,7 +19,7 @@ class TimePart(msgspec.Struct, frozen=True):
     seconds: float | None
     """None where nothing comparable was measured here."""
     words: str = ""
-    """What it is reckoned from, such as `4 × 300 rows`."""
+    """What it is computed from, such as `4 × 300 rows`."""
     least: float | None = None
     """Seconds that it takes at least, by what was measured, and at most."""
     most: float | None = None
