@@ -415,8 +415,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
     write_machines({"lab": Machine(address="me@lab")})
     found = Lab()
-    monkeypatch.setattr(driver.starting, "start", found.start)
-    monkeypatch.setattr(driver.starting, "resume", found.resume)
+    monkeypatch.setattr(driver.remote_runs, "start", found.start)
+    monkeypatch.setattr(driver.remote_runs, "resume", found.resume)
     monkeypatch.setattr(driver, "RECONNECT_SECONDS", 0.0)
     return found
 
